@@ -1,0 +1,35 @@
+# The two commands of the README: `make train` and `make test`. Each sets itself up on a fresh machine.
+PYTHON ?= python3
+PIP := .venv/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+DATA_DIR ?= .data
+
+.PHONY: train test setup lint bench chaos results docs clean
+
+train: .venv/cli
+	.venv/bin/metamixup train
+
+test: .venv/dev
+	.venv/bin/pytest -n 2 --dist worksteal
+
+setup: .venv/dev
+
+lint: .venv/dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+# The stamps: an environment is made again only when what it is made of has changed.
+.venv/bin/pip:
+	$(PYTHON) -m venv .venv
+
+.venv/cli: .venv/bin/pip pyproject.toml constraints.txt
+	$(PIP) "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
+	$(PIP) --editable ".[cli]"
+	touch $@
+
+.venv/dev: .venv/cli
+	$(PIP) --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist runs

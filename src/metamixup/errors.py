@@ -1,0 +1,20 @@
+"""Mistakes of a user, told as what is wrong, where, and what to do. The command line exits with code 2 on them."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """The user can mend this; the message is shown as it stands, without a traceback."""
+
+
+class DataError(UserError):
+    """A data file or folder is missing, damaged or not what it should be."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """`unknown method 'metamix'; did you mean 'metamixup'?`"""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    return UserError(f"unknown {kind} {name!r}; {hint}")

@@ -1,0 +1,60 @@
+"""What a training method is: named losses of any callable network. MetaMixUp calls `loss` on the looked-ahead
+network to learn λ and on the real one to train, so no method knows whether λ is learned."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from metamixup.methods.batch import Batch
+from metamixup.mixing import Mixture, Pairs, draw_partners
+
+Net = Callable[[Tensor], Tensor]
+
+
+class Method:
+    """Defaults serve a supervised method that mixes at the input; subclasses change what differs."""
+
+    unlabelled = False  # does it read batch.u?
+    views = 1  # augmentations of each unlabelled sample
+
+    def setup(self, model: nn.Module) -> None:
+        """Once, before training: whatever needs the model (an EMA teacher, a stage to mix at)."""
+
+    def modules(self) -> dict[str, nn.Module]:
+        """Networks of the method's own. Those with trainable parameters join the optimizer; all join checkpoints."""
+        return {}
+
+    def prepare(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Batch:
+        """Before λ is drawn, without gradient: pseudo-labels and guesses are added here, so `loss` stays pure."""
+        return batch
+
+    def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
+        """Partners, drawn once a step."""
+        return Pairs(draw_partners([len(batch.x)], generator).to(batch.x.device), batch.y, batch.index)
+
+    def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
+        """Named terms, scalars that the engine adds up and records. A pure function of `net`."""
+        raise NotImplementedError
+
+    def after_step(self, model: nn.Module, batch: Batch) -> None:
+        """After the optimizer's step: EMA and the like."""
+
+    def after_epoch(self, epoch: int) -> None:
+        """After each epoch: thresholds and the like."""
+
+    def evaluated(self, model: nn.Module) -> tuple[str, nn.Module]:
+        """Which weights are evaluated, by name: ("student", model) or ("teacher", ema)."""
+        return "student", model
+
+    def records(self) -> dict[str, float]:
+        """Numbers of the epoch for metrics.jsonl beyond the losses (σ, share above it, …); reading resets them."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """State beyond `modules()`: counters, thresholds."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        pass

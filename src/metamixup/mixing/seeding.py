@@ -1,0 +1,15 @@
+"""Randomness as a function of (seed, names and numbers): no random state has to be carried or saved."""
+
+import hashlib
+
+import torch
+
+
+def derived_seed(seed: int, *what: str | int) -> int:
+    """A 63-bit seed for one purpose: `derived_seed(run_seed, "partners", step)`."""
+    text = "/".join(str(part) for part in (seed, *what))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def derived_generator(seed: int, *what: str | int) -> torch.Generator:
+    return torch.Generator().manual_seed(derived_seed(seed, *what))
