@@ -12,9 +12,7 @@ def mix(a: Tensor, b: Tensor, lam: Tensor | float) -> Tensor:
     a, b: (B, …) floating tensors of any rank; lam: a number, a scalar tensor, or one λ a sample, (B,).
     """
     if not (a.is_floating_point() and b.is_floating_point()):
-        raise TypeError(
-            f"mix blends floating tensors, not {a.dtype}; class indices become rows by soft_labels()"
-        )
+        raise TypeError(f"mix blends floating tensors, not {a.dtype}; class indices become rows by soft_labels()")
     if not isinstance(lam, Tensor):
         return torch.lerp(b, a, lam)
     return torch.lerp(b, a, lam.to(a.dtype).reshape(-1, *[1] * (a.ndim - 1)))
@@ -50,6 +48,4 @@ class Mixture:
 def draw_partners(sizes: list[int], generator: torch.Generator) -> Tensor:
     """One permutation for each block of the batch, so that blocks (labelled, unlabelled) keep to themselves."""
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
-    return torch.cat(
-        [start + torch.randperm(n, generator=generator) for start, n in zip(starts, sizes, strict=True)]
-    )
+    return torch.cat([start + torch.randperm(n, generator=generator) for start, n in zip(starts, sizes, strict=True)])

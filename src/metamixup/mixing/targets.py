@@ -11,7 +11,7 @@ def soft_labels(y: Tensor, num_classes: int, dtype: torch.dtype = torch.float32)
         if y.ndim != 2 or y.shape[1] != num_classes:
             raise ValueError(f"soft labels are (B, {num_classes}), not {tuple(y.shape)}")
         return y.to(dtype)
-    if y.numel() and not (0 <= int(y.min()) and int(y.max()) < num_classes):
+    if y.numel() and not (int(y.min()) >= 0 and int(y.max()) < num_classes):
         raise ValueError(f"labels lie in {int(y.min())}…{int(y.max())}, outside 0…{num_classes - 1}")
     return F.one_hot(y.long(), num_classes).to(dtype)
 
