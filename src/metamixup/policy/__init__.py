@@ -1,1 +1,8 @@
+"""Where λ comes from."""
 
+from metamixup.policy.beta import Beta
+from metamixup.policy.fixed import Fixed
+from metamixup.policy.learned import PROJECTIONS, Learned
+from metamixup.policy.policy import Policy
+
+__all__ = ["PROJECTIONS", "Beta", "Fixed", "Learned", "Policy"]

@@ -1,0 +1,63 @@
+"""Algorithm 1 of the paper: MetaMixUp for supervised learning. Its lines stand as comments.
+
+Line 8, the real step, is the training loop's own: it needs only the mixture that comes back from here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from metamixup.meta.estimator import Estimator, MetaLoss
+from metamixup.meta.lookahead import Net
+from metamixup.mixing import Mixture, Pairs
+from metamixup.policy import Policy
+
+Loss = Callable[[Net, Mixture], Tensor]
+
+
+class MetaStage:
+    """Gives each step its mixture: drawn by the policy and, on every k-th step, refined by the meta-gradient."""
+
+    def __init__(self, policy: Policy, estimator: Estimator | None = None, every: int = 1):
+        if policy.learned and estimator is None:
+            raise ValueError(f"{type(policy).__name__} learns λ, so it needs an estimator of ∇λ")
+        if every < 1:
+            raise ValueError(f"λ is refined on every k-th step with k ≥ 1, not {every}")
+        self.policy, self.estimator, self.every = policy, estimator, every
+        self.steps = 0
+
+    @property
+    def due(self) -> bool:
+        """Will the next call refine λ (and so need a meta batch)?"""
+        return self.policy.learned and self.steps % self.every == 0
+
+    def __call__(
+        self,
+        model: nn.Module,
+        loss: Loss,
+        meta_loss: MetaLoss,
+        pairs: Pairs,
+        eta: Mapping[str, float],
+        generator: torch.Generator,
+    ) -> Mixture:
+        due, self.steps = self.due, self.steps + 1
+        lam = self.policy.draw(pairs, generator).to(pairs.partner.device)  # line 2: random initialise λ
+
+        def mixed(lam: Tensor) -> Mixture:
+            return self.policy.mixture(lam, pairs, generator)
+
+        if due and self.estimator is not None:
+            # lines 3–5: Φ → Φ′, blend with λ, θ′ = θ − η∇θ ℓ(Φ′(θ), D̃)
+            # line 6: ∇λ ℓ(Φ′(θ′), D_v), and λ* = λ − α∇λ
+            grad = self.estimator(model, lambda net, lam: loss(net, mixed(lam)), meta_loss, lam, eta)
+            lam = self.policy.refine(lam, grad, pairs)
+        return mixed(lam.detach())  # line 7: blend again with λ*
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"steps": self.steps, "policy": self.policy.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.steps = int(state["steps"])
+        self.policy.load_state_dict(state["policy"])

@@ -1,0 +1,19 @@
+"""What an estimator of ∇λ is: the derivative, in each λ, of the meta loss after one virtual step."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from torch import Tensor, nn
+
+from metamixup.meta.lookahead import Net
+
+TrainLoss = Callable[[Net, Tensor], Tensor]  # (net, λ) → the loss of the batch blended with λ
+MetaLoss = Callable[[Net], Tensor]
+
+
+class Estimator(Protocol):
+    def __call__(
+        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+    ) -> Tensor:
+        """∇λ of meta_loss(Φ(θ − η∇θ loss(Φ(θ), λ))), (B,). The model is left as it was found."""
+        ...

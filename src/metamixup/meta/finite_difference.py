@@ -1,0 +1,57 @@
+"""∇λ without second derivatives: the change of ∇λ ℓ(θ, λ) when θ is moved along ηv.
+
+A small move is poor, since ReLU and max-pool have kinks; a large one smooths over them. Hence the size of the move is
+given as the norm ‖εηv‖ and not as ε.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from metamixup.meta.estimator import MetaLoss, TrainLoss
+from metamixup.meta.lookahead import (
+    Parameters,
+    ahead,
+    gradient,
+    leaving_no_trace,
+    network,
+    same_noise,
+    scaled,
+    trainable,
+)
+
+
+class FiniteDifference:
+    """`two_sided` differences are of second order; one-sided ones save a pass. `step` is ‖εηv‖."""
+
+    def __init__(self, step: float = 0.3, two_sided: bool = True, lookahead: bool = True):
+        if step <= 0:
+            raise ValueError(f"the step of a finite difference is positive, not {step}")
+        self.step, self.two_sided, self.lookahead = step, two_sided, lookahead
+
+    def __call__(
+        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+    ) -> Tensor:
+        with leaving_no_trace(model), same_noise(model) as rewind:
+            lam = lam.detach().requires_grad_()
+            theta = trainable(model, eta)
+            at = ahead(theta, gradient(loss(network(model, theta), lam), theta), eta) if self.lookahead else theta
+            u = scaled(gradient(meta_loss(network(model, at)), at), eta)
+            norm = torch.stack([value.norm() for value in u.values()]).norm()
+            if norm == 0:
+                return torch.zeros_like(lam)
+            epsilon = float(self.step / norm)
+
+            def slope(amount: float) -> Tensor:
+                """∇λ ℓ at θ + amount·ηv, every pass with one dropout mask."""
+                rewind()
+                moved: Parameters = {n: p.detach() + amount * u[n] for n, p in theta.items()}
+                (grad,) = torch.autograd.grad(
+                    loss(network(model, moved), lam), lam, allow_unused=True, materialize_grads=True
+                )
+                return grad
+
+            if self.two_sided:
+                return -(slope(epsilon) - slope(-epsilon)) / (2 * epsilon)
+            return -(slope(epsilon) - slope(0.0)) / epsilon

@@ -1,0 +1,61 @@
+"""The meta-gradient when only the classifier takes the virtual step: no second derivative of the backbone.
+
+With h the features of a blended sample, δ = ∂ℓ/∂logits and (V, v) the gradient of the meta loss in the classifier's
+(W, b), the virtual step changes the meta loss by −⟨δ, h(ηV)ᵀ + ηv⟩ to first order. Restricted to W and b the exact
+meta-gradient is just the derivative of that in λ: one backward pass through the backbone, to the input only. The meta
+batch needs one forward pass without a graph.
+"""
+
+import weakref
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from metamixup.errors import UserError
+from metamixup.meta.estimator import MetaLoss, TrainLoss
+from metamixup.meta.exact import meta_gradient
+from metamixup.meta.lookahead import leaving_no_trace, network
+
+
+def last_linear(model: nn.Module, meta_loss: MetaLoss) -> str:
+    """The name of the linear layer that is called last in a forward pass."""
+    called: list[str] = []
+    linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
+    hooks = [m.register_forward_hook(lambda *_, name=name: called.append(name)) for name, m in linears.items()]
+    try:
+        with leaving_no_trace(model), torch.no_grad():
+            meta_loss(network(model, {}))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not called:
+        raise UserError(
+            "estimator 'head' needs a model that ends in a linear layer and found none; "
+            "name its classifier, or use 'finite_difference' or 'exact', which serve any model"
+        )
+    return called[-1]
+
+
+class Head:
+    """`layers` names the modules that take the virtual step; by default the last linear layer, found by itself."""
+
+    def __init__(self, layers: tuple[str, ...] = (), lookahead: bool = True):
+        self.layers, self.lookahead = layers, lookahead
+        self._found: tuple[weakref.ref[nn.Module], tuple[str, ...]] | None = None
+
+    def __call__(
+        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+    ) -> Tensor:
+        layers = self._layers_of(model, meta_loss)
+        chosen = {n: rate for n, rate in eta.items() if any(n.startswith(f"{layer}.") for layer in layers)}
+        if not chosen:
+            raise UserError(f"estimator 'head': no trainable parameter lies in {', '.join(layers)}")
+        return meta_gradient(model, loss, meta_loss, lam, chosen, self.lookahead)
+
+    def _layers_of(self, model: nn.Module, meta_loss: MetaLoss) -> tuple[str, ...]:
+        if self.layers:
+            return self.layers
+        if self._found is None or self._found[0]() is not model:
+            self._found = weakref.ref(model), (last_linear(model, meta_loss),)
+        return self._found[1]

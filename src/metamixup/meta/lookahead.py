@@ -1,0 +1,93 @@
+"""The virtual network Φ′: the model called with other parameters, and left exactly as it was found.
+
+Plain SGD with the current learning rates makes θ′; momentum and weight decay belong to the real step alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.optim import Optimizer
+
+Net = Callable[..., Tensor]
+Parameters = dict[str, Tensor]
+
+
+def learning_rates(model: nn.Module, lr: float | Optimizer) -> dict[str, float]:
+    """η of every trainable parameter by name. Of an optimizer each group keeps its own; what it leaves out has 0."""
+    names = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    if not names:
+        raise ValueError("the model has no trainable parameter, so λ has nothing to learn from")
+    if not isinstance(lr, Optimizer):
+        return dict.fromkeys(names, float(lr))
+    rates = {id(p): float(group["lr"]) for group in lr.param_groups for p in group["params"]}
+    return {name: rates.get(id(p), 0.0) for name, p in names.items()}
+
+
+def trainable(model: nn.Module, eta: Mapping[str, float]) -> Parameters:
+    """θ as leaves of a graph of their own, so that no `.grad` of the model is ever touched."""
+    return {n: p.detach().requires_grad_() for n, p in model.named_parameters() if n in eta}
+
+
+def network(model: nn.Module, parameters: Parameters) -> Net:
+    """Φ(θ) as a function; parameters not named are the model's own, without gradient.
+
+    Buffers are cloned: BatchNorm would otherwise learn its running statistics from the virtual pass.
+    """
+    state = {name: p.detach() for name, p in model.named_parameters()}
+    state |= {name: b.clone() for name, b in model.named_buffers()}
+    state |= parameters
+
+    def net(*inputs: Any, **named: Any) -> Tensor:
+        return functional_call(model, state, inputs, named)
+
+    return net
+
+
+def ahead(theta: Parameters, gradient: Mapping[str, Tensor], eta: Mapping[str, float]) -> Parameters:
+    """θ′ = θ − η∇, as fresh leaves."""
+    return {n: (p.detach() - eta[n] * gradient[n].detach()).requires_grad_() for n, p in theta.items()}
+
+
+def gradient(loss: Tensor, theta: Parameters, create_graph: bool = False) -> Parameters:
+    """∇θ of the loss by name; zero where the loss does not reach."""
+    grads = torch.autograd.grad(
+        loss, list(theta.values()), create_graph=create_graph, allow_unused=True, materialize_grads=True
+    )
+    return dict(zip(theta, grads, strict=True))
+
+
+def scaled(v: Parameters, eta: Mapping[str, float]) -> Parameters:
+    """η·v: the direction in which a sample's gradient lowers the meta loss."""
+    return {name: eta[name] * value for name, value in v.items()}
+
+
+@contextmanager
+def leaving_no_trace(model: nn.Module) -> Iterator[None]:
+    """Gradients are on, and the random state is put back: dropout of the meta stage does not shift the real step's."""
+    devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
+    with torch.random.fork_rng(devices=devices), torch.enable_grad(), _full_range():
+        yield
+
+
+def _full_range() -> AbstractContextManager[object]:
+    """float16 would flush the tiny meta-gradient to zero, and no loss scaler guards it; bfloat16 has the range."""
+    half = torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") == torch.float16
+    return torch.autocast("cuda", enabled=False) if half else nullcontext()
+
+
+@contextmanager
+def same_noise(model: nn.Module) -> Iterator[Callable[[], None]]:
+    """Gives a function that rewinds the random state, so that several passes see one dropout mask."""
+    devices = [p.device for p in model.parameters() if p.device.type == "cuda"][:1]
+    cpu, cuda = torch.get_rng_state(), [torch.cuda.get_rng_state(d) for d in devices]
+
+    def rewind() -> None:
+        torch.set_rng_state(cpu)
+        for device, state in zip(devices, cuda, strict=True):
+            torch.cuda.set_rng_state(state, device)
+
+    yield rewind
