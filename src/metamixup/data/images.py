@@ -1,0 +1,79 @@
+"""Labelled images in memory (or memory-mapped), and a data set made of them."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from metamixup.errors import DataError
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """images: (N, C, H, W) uint8, or float32 where they were given or whitened so; labels: (N,) int64."""
+
+    images: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """What a run trains and tests on; mean and std are of the pixels scaled to 0…1 (floats: as they are).
+
+    `flips`: may an image be mirrored and keep its label (not so for digits);
+    `meta_per_class`: the size of the meta set where the data set has one of its own.
+    """
+
+    name: str
+    train: ImageSet
+    test: ImageSet
+    classes: tuple[str, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    unlabelled: ImageSet | None = None
+    flips: bool = True
+    meta_per_class: int | None = None
+
+    def __post_init__(self) -> None:
+        for part, images in (("training", self.train), ("test", self.test)):
+            _check(f"{self.name}, {part} set", images, len(self.classes))
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(C, H, W) of one image."""
+        channels, height, width = self.train.images.shape[1:]
+        return channels, height, width
+
+
+def _check(what: str, part: ImageSet, num_classes: int) -> None:
+    if part.images.ndim != 4 or not len(part):
+        raise DataError(f"{what}: expected (N, C, H, W) images, at least one, not {tuple(part.images.shape)}")
+    if len(part.labels) != len(part):
+        raise DataError(f"{what}: {len(part)} images but {len(part.labels)} labels")
+    low, high = int(part.labels.min()), int(part.labels.max())
+    if low < 0 or high >= num_classes:
+        raise DataError(f"{what}: labels lie in {low}…{high}, outside the classes 0…{num_classes - 1}")
+
+
+def statistics(images: Tensor, chunk: int = 4096) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of each channel, read in chunks so that a memory map stays on disk.
+
+    images: (N, C, H, W). A channel without any variation gets 1, so that nothing is divided by zero.
+    """
+    scale = 255.0 if images.dtype == torch.uint8 else 1.0
+    total, squares = torch.zeros(2, images.shape[1], dtype=torch.float64)
+    for part in images.split(chunk):
+        values = part.transpose(0, 1).flatten(1).double() / scale
+        total += values.sum(1)
+        squares += values.square().sum(1)
+    count = images.numel() / images.shape[1]
+    mean = total / count
+    std = (squares / count - mean.square()).clamp_min(0).sqrt()
+    return tuple(mean.tolist()), tuple(s if s > 1e-6 else 1.0 for s in std.tolist())

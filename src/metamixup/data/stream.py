@@ -1,0 +1,78 @@
+"""Batches as a pure function of the step: a resumed run reads what an uninterrupted one would have read."""
+
+import torch
+from torch import Tensor
+
+from metamixup.data.augment import Augment
+from metamixup.data.images import ImageSet
+from metamixup.mixing.seeding import derived_generator
+
+
+class Stream:
+    """Endless epochs over `images[index]`; `batch_size` is the global batch of all processes together.
+
+    A last partial batch is dropped, unless the whole set is smaller than a batch: then the set is the batch.
+    """
+
+    def __init__(
+        self,
+        images: ImageSet,
+        index: Tensor,
+        batch_size: int,
+        seed: int,
+        name: str,
+        augment: Augment | None = None,
+        mean: tuple[float, ...] = (0.0,),
+        std: tuple[float, ...] = (1.0,),
+        views: int = 1,
+    ) -> None:
+        if not len(index):
+            raise ValueError(f"the stream {name!r} has no images")
+        self.images, self.index = images, index
+        self.batch_size = min(batch_size, len(index))
+        self.seed, self.name, self.views = seed, name, views
+        self.augment = augment or Augment()
+        self.normalise = Normalise(mean, std, images.images)
+        self._order = (-1, index)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return len(self.index) // self.batch_size
+
+    def order(self, epoch: int) -> Tensor:
+        """(N,) positions in the data set in the order of that epoch; the last one asked for is kept."""
+        if self._order[0] != epoch:
+            generator = derived_generator(self.seed, self.name, "order", epoch)
+            self._order = (epoch, self.index[torch.randperm(len(self.index), generator=generator)])
+        return self._order[1]
+
+    def batch(self, step: int, rank: int = 0, world: int = 1) -> tuple[Tensor | tuple[Tensor, ...], Tensor, Tensor]:
+        """(x, y, index) of one process: x (b, C, H, W) float32 normalised, one for each view if there are several."""
+        epoch, position = divmod(step, self.steps_per_epoch)
+        low, high = (self.batch_size * r // world for r in (rank, rank + 1))
+        start = position * self.batch_size
+        index = self.order(epoch)[start + low : start + high]
+        here = index.to(self.images.images.device)
+        raw = self.images.images.index_select(0, here)
+        views = tuple(self._view(raw, step, view, low, high) for view in range(self.views))
+        return views if self.views > 1 else views[0], self.images.labels[index.to(self.images.labels.device)], index
+
+    def _view(self, raw: Tensor, step: int, view: int, low: int, high: int) -> Tensor:
+        generator = derived_generator(self.seed, self.name, "augment", step, view)
+        draw = self.augment.draw((self.batch_size, *raw.shape[1:]), generator).part(low, high)
+        return self.augment.disturb(self.normalise(self.augment.move(raw, draw)), draw)
+
+
+class Normalise:
+    """Pixels → float32 with mean 0 and deviation 1 in every channel; uint8 counts as 0…1."""
+
+    def __init__(self, mean: tuple[float, ...], std: tuple[float, ...], like: Tensor) -> None:
+        full = 255.0 if like.dtype == torch.uint8 else 1.0
+        spread = torch.tensor(std, dtype=torch.float64)
+        self.scale = (1 / (full * spread)).float().view(1, -1, 1, 1).to(like.device)
+        self.offset = (torch.tensor(mean, dtype=torch.float64) / spread).float().view(1, -1, 1, 1).to(like.device)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x: (B, C, H, W)."""
+        # `mul` makes the copy for float input, which must not be changed in place.
+        return x.mul(self.scale).sub_(self.offset)
