@@ -1,0 +1,67 @@
+"""Models by name: `cnn3`, `preact-resnet18`, `wrn-28-10` and any `wrn-D-K`, or a user's `package.module:function`."""
+
+import re
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from metamixup.errors import UserError, unknown
+from metamixup.models.cnn import cnn2d, cnn3, cnn_bn
+from metamixup.models.own import own_model
+from metamixup.models.preact_block import PLAIN
+from metamixup.models.preact_resnet import preact_resnet
+from metamixup.models.resnet50 import resnet50
+from metamixup.models.wide_resnet import PROTOCOL, wide_resnet
+
+Builder = Callable[[int, int, tuple[int, int]], nn.Module]
+
+MODELS: dict[str, Builder] = {
+    "cnn3": cnn3,
+    "cnn2d": cnn2d,
+    "cnn-bn": cnn_bn,
+    "preact-resnet8": lambda classes, channels, _: preact_resnet([1, 1, 1], 16, classes, channels),
+    "preact-resnet20": lambda classes, channels, _: preact_resnet([3, 3, 3], 16, classes, channels),
+    "preact-resnet18": lambda classes, channels, _: preact_resnet([2, 2, 2, 2], 64, classes, channels),
+    "preact-resnet34": lambda classes, channels, _: preact_resnet([3, 4, 6, 3], 64, classes, channels),
+    "resnet50": lambda classes, channels, _: resnet50(classes, channels),
+    # The semi-supervised tables' model has the form of their protocol; `wrn-28-2-plain` is the original.
+    "wrn-28-2": lambda classes, channels, _: wide_resnet(28, 2, PROTOCOL, classes, channels),
+    "wrn-28-10": lambda classes, channels, _: wide_resnet(28, 10, PLAIN, classes, channels),
+}
+WIDE = re.compile(r"wrn-(\d{1,4})-(\d{1,3})(?:-(plain|leaky))?")
+
+
+def known_models() -> list[str]:
+    """The models that have a name; `wrn-D-K`, `wrn-D-K-leaky` and `package.module:function` work besides."""
+    return list(MODELS)
+
+
+def build(name: str, num_classes: int, in_channels: int, image_size: int | tuple[int, int]) -> nn.Module:
+    """A model with fresh weights from torch's global generator, in training mode."""
+    size = (image_size, image_size) if isinstance(image_size, int) else image_size
+    if ":" in name:
+        return own_model(name, num_classes=num_classes, in_channels=in_channels, image_size=size)
+    if name in MODELS:
+        return MODELS[name](num_classes, in_channels, size)
+    wide = WIDE.fullmatch(name)
+    if wide is None:
+        raise unknown("model", name, [*MODELS, "wrn-D-K", "package.module:function"])
+    form = PROTOCOL if wide[3] == "leaky" else PLAIN
+    try:
+        return wide_resnet(int(wide[1]), int(wide[2]), form, num_classes, in_channels)
+    except ValueError as error:
+        raise UserError(f"model {name!r}: {error}") from error
+
+
+def check(name: str, num_classes: int, in_channels: int, image_size: int | tuple[int, int]) -> None:
+    """Refuse a model that does not fit the data, before a run begins. Named models cost nothing: no memory is used."""
+    size = (image_size, image_size) if isinstance(image_size, int) else image_size
+    with torch.random.fork_rng(devices=[]), torch.device("cpu" if ":" in name else "meta"), torch.no_grad():
+        try:
+            shape = tuple(build(name, num_classes, in_channels, size)(torch.zeros(2, in_channels, *size)).shape)
+        except (RuntimeError, ValueError) as error:
+            image = f"{in_channels}×{size[0]}×{size[1]}"
+            raise UserError(f"model {name!r} does not fit images of {image}: {error}") from error
+    if shape != (2, num_classes):
+        raise UserError(f"model {name!r} answers two images with shape {shape}, not (2, {num_classes}) logits")
