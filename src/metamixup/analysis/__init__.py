@@ -1,1 +1,1 @@
-
+"""The paper's figures: one file each, records in, numbers and a figure out."""
