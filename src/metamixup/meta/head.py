@@ -48,7 +48,9 @@ class Head:
         self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
     ) -> Tensor:
         layers = self._layers_of(model, meta_loss)
-        chosen = {n: rate for n, rate in eta.items() if any(n.startswith(f"{layer}.") for layer in layers)}
+        # By identity and not by name: a tied weight is listed once, under its first owner.
+        members = {id(p) for layer in layers for p in model.get_submodule(layer).parameters()}
+        chosen = {n: eta[n] for n, p in model.named_parameters() if n in eta and id(p) in members}
         if not chosen:
             raise UserError(f"estimator 'head': no trainable parameter lies in {', '.join(layers)}")
         return meta_gradient(model, loss, meta_loss, lam, chosen, self.lookahead)

@@ -15,10 +15,10 @@ def sample_beta(a: float, b: float, n: int, generator: torch.Generator) -> Tenso
             torch._standard_gamma(torch.full((n,), b, dtype=torch.float64), generator=generator),
         ]
     )
-    # Both gammas underflow to 0 for a tiny α; the limit of Beta(α, α) is a fair coin.
-    total = x + y
+    # For a tiny α both gammas underflow to the smallest number; the limit of Beta(α, α) is a fair coin.
     coin = torch.randint(0, 2, (n,), generator=generator, dtype=torch.float64)
-    return torch.where(total > 0, x / total, coin).float()
+    drawn = torch.maximum(x, y) > torch.finfo(torch.float64).tiny
+    return torch.where(drawn, x / (x + y), coin).float()
 
 
 class Beta(Policy):

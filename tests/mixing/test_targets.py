@@ -1,0 +1,36 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metamixup.mixing import sharpen, soft_cross_entropy, soft_labels
+
+
+def test_indices_become_rows_and_soft_labels_pass():
+    assert torch.equal(soft_labels(torch.tensor([2, 0]), 3), torch.tensor([[0.0, 0, 1], [1, 0, 0]]))
+    soft = torch.tensor([[0.5, 0.5]])
+    assert torch.equal(soft_labels(soft, 2), soft)
+
+
+@pytest.mark.parametrize("y", [torch.tensor([0, 3]), torch.tensor([-1, 0]), torch.ones(2, 2)])
+def test_labels_outside_the_classes_are_refused(y):
+    with pytest.raises(ValueError, match=r"outside|soft labels are"):
+        soft_labels(y, 3)
+
+
+@given(seed=st.integers(0, 50))
+def test_cross_entropy_is_linear_in_the_labels(seed):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(5, 4, generator=generator, dtype=torch.float64)
+    a, b = torch.softmax(torch.randn(2, 5, 4, generator=generator, dtype=torch.float64), -1)
+    torch.testing.assert_close(
+        soft_cross_entropy(logits, 0.3 * a + 0.7 * b),
+        0.3 * soft_cross_entropy(logits, a) + 0.7 * soft_cross_entropy(logits, b),
+    )
+
+
+def test_sharpening_keeps_a_distribution_and_its_order():
+    p = torch.tensor([[0.2, 0.5, 0.3]])
+    sharp = sharpen(p, 0.5)
+    torch.testing.assert_close(sharp, p**2 / (p**2).sum())
+    torch.testing.assert_close(sharpen(p, 1.0), p)

@@ -1,0 +1,163 @@
+"""The public class in other people's training loops."""
+
+from itertools import cycle
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from metamixup import Beta, Learned, MetaMixUp
+
+ESTIMATORS = ["exact", "head", "finite_difference"]
+
+
+def batch(n: int, *shape: int, classes: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.randn(n, *shape), torch.randint(0, classes, (n,))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_trains_in_a_plain_loop(estimator):
+    torch.manual_seed(0)
+    centres = 3 * torch.randn(4, 10)
+    y, y_meta = torch.randint(0, 4, (256,)), torch.randint(0, 4, (64,))
+    x, x_meta = centres[y] + torch.randn(256, 10), centres[y_meta] + torch.randn(64, 10)
+    model = nn.Sequential(nn.Linear(10, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    mixer = MetaMixUp(model, num_classes=4, estimator=estimator)
+    train, meta = list(zip(x.split(64), y.split(64), strict=True)), [(x_meta, y_meta)]
+    for _ in range(12):
+        for (x_b, y_b), (x_m, y_m) in zip(train, cycle(meta), strict=False):
+            mixed = mixer(x_b, y_b, x_m, y_m, lr=optimizer.param_groups[0]["lr"])
+            loss = cross_entropy(model(mixed.x), mixed.y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    model.eval()
+    assert float((model(x_meta).argmax(1) != y_meta).float().mean()) < 0.1
+
+
+class Sequence(nn.Module):
+    """(B, T, D) → classes, with attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.out = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.out(self.attention(x, x, x, need_weights=False)[0].mean(1))
+
+
+MODELS = {
+    "vectors": (lambda: nn.Linear(6, 4), (6,)),
+    "images": (lambda: nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(27, 4)), (1, 5, 5)),
+    "sequences": (Sequence, (7, 8)),
+}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_any_module_any_rank_any_batch(name, n, estimator):
+    make, shape = MODELS[name]
+    model = make()
+    model.eval()  # a batch of one has no batch statistics
+    (x, y), (x_meta, y_meta) = batch(n, *shape), batch(3, *shape)
+    y[:] = 1  # a batch of one class
+    kept = x.clone(), y.clone()
+    mixed = MetaMixUp(model, 4, estimator=estimator)(x, y, x_meta, y_meta, lr=0.1)
+    assert mixed.x.shape == x.shape
+    assert mixed.y.shape == (n, 4)
+    torch.testing.assert_close(mixed.y[:, 1], torch.ones(n))
+    assert torch.isfinite(mixed.x).all()
+    assert torch.equal(x, kept[0])
+    assert torch.equal(y, kept[1])
+
+
+def test_lr_may_be_the_optimizer_with_several_groups():
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4))
+    slow = torch.optim.SGD([{"params": model[0].parameters(), "lr": 0.0}, {"params": model[2].parameters()}], lr=0.5)
+    (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
+    exact = MetaMixUp(model, 4, estimator="exact")(x, y, x_meta, y_meta, lr=slow)
+    head = MetaMixUp(model, 4, estimator="head")(x, y, x_meta, y_meta, lr=0.5)
+    torch.testing.assert_close(exact.lam, head.lam)  # only the head moves in both
+
+
+def test_a_model_without_a_linear_layer_is_told_which_estimators_serve():
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    (x, y), (x_meta, y_meta) = batch(4, 1, 5, 5), batch(4, 1, 5, 5)
+    with pytest.raises(Exception, match="finite_difference"):
+        MetaMixUp(model, 4, estimator="head")(x, y, x_meta, y_meta, lr=0.1)
+    assert MetaMixUp(model, 4, estimator="exact")(x, y, x_meta, y_meta, lr=0.1).lam.shape == (4,)
+
+
+def test_frozen_backbone_and_fully_frozen_model():
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    model[0].requires_grad_(False)
+    (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
+    MetaMixUp(model, 4, estimator="exact")(x, y, x_meta, y_meta, lr=0.1)
+    model.requires_grad_(False)
+    with pytest.raises(ValueError, match="no trainable parameter"):
+        MetaMixUp(model, 4)(x, y, x_meta, y_meta, lr=0.1)
+
+
+def test_soft_labels_and_labels_outside_the_classes():
+    model = nn.Linear(6, 4)
+    (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
+    soft = torch.full((6, 4), 0.25)
+    torch.testing.assert_close(MetaMixUp(model, 4)(x, soft, x_meta, y_meta, lr=0.1).y, soft)
+    with pytest.raises(ValueError, match="outside 0…3"):
+        MetaMixUp(model, 4)(x, y + 4, x_meta, y_meta, lr=0.1)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_autocast(estimator):
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = MetaMixUp(model, 4, estimator=estimator)(x, y, x_meta, y_meta, lr=0.1)
+        loss = cross_entropy(model(mixed.x), mixed.y)
+    torch.amp.GradScaler("cpu").scale(loss).backward()
+    assert mixed.lam.dtype == torch.float32
+    assert model[0].weight.grad.isfinite().all()
+
+
+def test_gradient_accumulation_is_left_alone():
+    model = nn.Linear(6, 4)
+    (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
+    mixer = MetaMixUp(model, 4)
+    cross_entropy(model(x), y).backward()
+    accumulated = model.weight.grad.clone()
+    mixer(x, y, x_meta, y_meta, lr=0.1)
+    assert torch.equal(model.weight.grad, accumulated)
+
+
+def test_works_inside_no_grad():
+    model = nn.Linear(6, 4)
+    (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
+    with torch.no_grad():
+        inside = MetaMixUp(model, 4)(x, y, x_meta, y_meta, lr=0.1)
+    assert torch.equal(inside.lam, MetaMixUp(model, 4)(x, y, x_meta, y_meta, lr=0.1).lam)
+
+
+def test_a_restored_mixer_goes_on_where_it_was():
+    model = nn.Linear(6, 4)
+    (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
+    mixer = MetaMixUp(model, 4, seed=3)
+    mixer(x, y, x_meta, y_meta, lr=0.1)
+    other = MetaMixUp(model, 4, seed=99)
+    other.load_state_dict(mixer.state_dict())
+    a, b = (m(x, y, x_meta, y_meta, lr=0.1) for m in (mixer, other))
+    assert torch.equal(a.lam, b.lam)
+    assert torch.equal(a.partner, b.partner)
+
+
+def test_a_plain_policy_needs_no_meta_batch_and_a_learned_one_says_that_it_does():
+    model = nn.Linear(6, 4)
+    x, y = batch(6, 6)
+    assert MetaMixUp(model, 4, policy=Beta(0.4))(x, y, lr=0.1).lam.shape == (6,)
+    with pytest.raises(ValueError, match="needs a meta batch"):
+        MetaMixUp(model, 4, policy=Learned())(x, y, lr=0.1)
+    with pytest.raises(ValueError, match="unknown estimator 'heads'"):
+        MetaMixUp(model, 4, estimator="heads")
