@@ -9,9 +9,10 @@ from torch import Tensor
 class Batch:
     """x: (B, …) inputs; y: (B, C) soft labels; index: (B,) positions in the training set.
 
-    Semi-supervised methods also see u: (U, …) unlabelled inputs under one augmentation, u2: (U, …) the same under
-    another (only where the method asks for `views = 2`), u_index: (U,), and what `prepare` adds: guesses (U, C)
-    for them and mask (U,), 1 where a guess counts. `epoch` and `step` count from 0; `progress` runs from 0 to 1.
+    Semi-supervised methods also see u: (U, …) unlabelled inputs under one augmentation, u2: ((views−1)·U, …) the
+    same under others (only where the method asks for `views` > 1), u_index: (U,), and what `prepare` adds: guesses
+    (U, C) for them, mask (U,), 1 where a guess counts, and perturbation (U, …), to be added to u.
+    `epoch` and `step` count from 0; `progress` runs from 0 to 1.
     """
 
     x: Tensor
@@ -22,6 +23,7 @@ class Batch:
     u_index: Tensor | None = None
     guesses: Tensor | None = None
     mask: Tensor | None = None
+    perturbation: Tensor | None = None
     epoch: int = 0
     step: int = 0
     progress: float = 0.0

@@ -1,0 +1,47 @@
+"""How good the guesses for unlabelled samples are, for study only. No method ever sees this object: the engine shows
+it each prepared batch, and only `records` reads the hidden labels."""
+
+from collections import Counter
+
+import torch
+from torch import Tensor
+
+from metamixup.methods.batch import Batch
+
+
+class GuessStudy:
+    """hidden: (N,) the true class by `u_index`, −1 where nobody knows it; None: only shares are recorded."""
+
+    def __init__(self, hidden: Tensor | None):
+        self._hidden = hidden
+        self._counts: Counter[str] = Counter()
+
+    def see(self, batch: Batch) -> None:
+        """After `prepare`."""
+        if batch.guesses is None:
+            return
+        used = torch.ones(len(batch.guesses), dtype=torch.bool)
+        if batch.mask is not None:
+            used = batch.mask.bool().cpu()
+            self._counts.update(seen=len(used), above=int(used.sum()))
+        if self._hidden is not None and batch.u_index is not None:
+            truth = self._hidden[batch.u_index.cpu()]
+            used = used & (truth >= 0)
+            right = batch.guesses.argmax(1).cpu() == truth
+            self._counts.update(guessed=int(used.sum()), right=int(right[used].sum()))
+
+    def records(self) -> dict[str, float]:
+        """Of the samples since the last reading: the share above σ, and how many of the guesses used are right."""
+        counts, self._counts = self._counts, Counter()
+        result = {}
+        if counts["seen"]:
+            result["share_above_sigma"] = counts["above"] / counts["seen"]
+        if counts["guessed"]:
+            result["guess_accuracy"] = counts["right"] / counts["guessed"]
+        return result
+
+    def state_dict(self) -> dict[str, int]:
+        return dict(self._counts)
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self._counts = Counter(state)

@@ -1,0 +1,27 @@
+"""What methods with unlabelled data share: a weight of the unlabelled loss that is ramped up, and recorded."""
+
+from metamixup.methods.batch import Batch
+from metamixup.methods.method import Method
+from metamixup.methods.ramp import Ramp
+
+
+class SemiSupervised(Method):
+    """weight: of the loss on unlabelled samples, once the ramp is over."""
+
+    unlabelled = True
+
+    def __init__(self, weight: float, ramp: Ramp):
+        if weight < 0:
+            raise ValueError(f"the weight of the unlabelled loss is at least 0, not {weight}")
+        self.weight, self.ramp = weight, ramp
+        self._latest: dict[str, float] = {}
+
+    def note(self, batch: Batch, **numbers: float) -> None:
+        """Called by `prepare`: an epoch's record shows its last step."""
+        self._latest = {"ramp": self.ramp(batch), **numbers}
+
+    def unlabelled_weight(self, batch: Batch) -> float:
+        return self.weight * self.ramp(batch)
+
+    def records(self) -> dict[str, float]:
+        return dict(self._latest)

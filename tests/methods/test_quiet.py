@@ -1,0 +1,36 @@
+import copy
+
+import torch
+from toys import images, net
+
+from metamixup.methods.quiet import predict, quiet
+
+
+def test_quiet_pass_is_the_same_function_and_leaves_no_trace():
+    model, (x, _) = net(), images(8, 1)
+    before = copy.deepcopy(model.state_dict())
+    silent = quiet(model)(x)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    silent.sum().backward()
+    gradients = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    loud = model(x)
+    loud.sum().backward()
+    assert torch.equal(silent, loud)
+    assert all(torch.equal(g, p.grad) for g, p in zip(gradients, model.parameters(), strict=True))
+    assert int(model[1].num_batches_tracked) == 1
+
+
+def test_any_callable_serves():
+    weight = torch.randn(16, 3)
+
+    def linear(x):
+        return x.flatten(1) @ weight
+
+    x, _ = images(5, 1)
+    assert quiet(linear) is linear
+    torch.testing.assert_close(predict(linear, x).sum(1), torch.ones(5))
+
+
+def test_predictions_carry_no_gradient():
+    assert not predict(net(), images(4, 1)[0]).requires_grad
