@@ -53,7 +53,7 @@ class MetaStage:
             # line 6: ∇λ ℓ(Φ′(θ′), D_v), and λ* = λ − α∇λ
             grad = self.estimator(model, lambda net, lam: loss(net, mixed(lam)), meta_loss, lam, eta)
             lam = self.policy.refine(lam, grad, pairs)
-        return mixed(lam.detach())  # line 7: blend again with λ*
+        return mixed(self.policy.serve(lam.detach(), pairs, generator))  # line 7: blend again with λ*
 
     def state_dict(self) -> dict[str, Any]:
         return {"steps": self.steps, "policy": self.policy.state_dict()}

@@ -38,6 +38,10 @@ class Method:
         """Named terms, scalars that the engine adds up and records. A pure function of `net`."""
         raise NotImplementedError
 
+    def served(self, mixture: Mixture) -> Mixture:
+        """The blend that `loss` made of the policy's, for the record: a method may have a λ of its own."""
+        return mixture
+
     def after_step(self, model: nn.Module, batch: Batch) -> None:
         """After the optimizer's step: EMA and the like."""
 

@@ -21,6 +21,10 @@ class Policy:
         """λ after the meta-gradient ∇λ has been seen, (B,). What a policy keeps across steps it learns here."""
         raise NotImplementedError
 
+    def serve(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Tensor:
+        """The λ that the real step is trained with, (B,); a control may hand out others than were learned."""
+        return lam
+
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         """The blend that these λ stand for."""
         return Mixture(lam, pairs.partner)

@@ -1,0 +1,132 @@
+"""AdaMixUp (Guo, Mao and Zhang 2019): a generator proposes an interval [a, a + b] of λ for each pair, and a
+discriminator of real and blended samples keeps the blends off the manifold of the real ones.
+
+One half of the batch makes the pairs, the other is 'unseen'. All losses are minimised together by one optimizer.
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from metamixup.errors import UserError
+from metamixup.methods.batch import Batch
+from metamixup.methods.method import Method, Net
+from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy
+
+
+@dataclass(frozen=True)
+class GatedBatch(Batch):
+    """gates: (2, P, …) the noise m1, m2 by which the generator sees the P pairs; half: P."""
+
+    gates: Tensor | None = None
+
+    @property
+    def half(self) -> int:
+        return paired(len(self.x))
+
+
+def paired(batch_size: int) -> int:
+    """How many samples make pairs; the others are unseen."""
+    return (batch_size + 1) // 2
+
+
+class AdaMixUp(Method):
+    """λ = a + u·b with (a, b, c) from the generator's softmax; u comes from the policy, which draws it uniformly."""
+
+    def __init__(self, discriminate: bool = True):
+        self.discriminate = discriminate
+
+    def setup(self, model: nn.Module) -> None:
+        name, self.classifier = classifier_of(model)
+        self.generator = with_head(model, name, small_linears(self.classifier.in_features, 100, 3))
+        self.discriminator = small_linears(self.classifier.in_features, self.classifier.out_features, 2)
+        self._used: Tensor | None = None
+
+    def modules(self) -> dict[str, nn.Module]:
+        found: dict[str, nn.Module] = {"generator": self.generator}
+        return found | ({"discriminator": self.discriminator} if self.discriminate else {})
+
+    def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
+        half = paired(len(batch.x))
+        partner = draw_partners([half], generator).to(batch.x.device)
+        return Pairs(partner, batch.y[:half], None if batch.index is None else batch.index[:half])
+
+    def prepare(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Batch:
+        shape = (2, paired(len(batch.x)), *batch.x.shape[1:])
+        # A normal cut off at two deviations, by its inverse distribution function.
+        low = 0.5 * (1 + torch.erf(torch.tensor(-(2**0.5))))
+        uniform = low + (1 - 2 * low) * torch.rand(shape, generator=generator)
+        gates = torch.special.ndtri(uniform).to(batch.x.device, batch.x.dtype)
+        return GatedBatch(**{**vars(batch), "gates": gates})
+
+    def regions(self, batch: GatedBatch, partner: Tensor) -> Tensor:
+        """(P, 3): a, b and the rest, which add up to one."""
+        assert batch.gates is not None
+        x1 = batch.x[: batch.half]
+        seen = (batch.gates[0] * x1 + batch.gates[1] * x1[partner]) / 2
+        return self.generator(seen).softmax(1)
+
+    def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
+        assert isinstance(batch, GatedBatch)
+        a, b, _ = self.regions(batch, mixture.partner).unbind(1)
+        blend = replace(mixture, lam=a + mixture.lam.to(a.dtype) * b)
+        self._used = blend.lam.detach()
+        x1, y1 = batch.x[: batch.half], batch.y[: batch.half]
+        labels = torch.cat([blend.labels(y1), y1])
+        images = [blend.inputs(x1), x1]
+        if not self.discriminate:
+            return {"supervised": soft_cross_entropy(net(torch.cat(images)), labels)}
+        with captured_input(self.classifier) as features:
+            logits = net(torch.cat([*images, batch.x[batch.half :]]))
+        real = (torch.arange(len(logits), device=logits.device) >= batch.half).long()
+        return {
+            "supervised": soft_cross_entropy(logits[: 2 * batch.half], labels),
+            "discriminator": F.cross_entropy(self.discriminator(features[-1]), real),
+        }
+
+    def served(self, mixture: Mixture) -> Mixture:
+        return mixture if self._used is None else replace(mixture, lam=self._used)
+
+
+def classifier_of(model: nn.Module) -> tuple[str, nn.Linear]:
+    """The last linear layer of a model, and its name."""
+    linears = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    if not linears:
+        raise UserError(f"AdaMixUp needs a model that ends in a linear layer; {type(model).__name__} has none")
+    return linears[-1]
+
+
+def with_head(model: nn.Module, name: str, head: nn.Module) -> nn.Module:
+    """A copy of the model with another head in the place of its classifier."""
+    if not name:
+        return head
+    twin = copy.deepcopy(model)
+    parent, _, leaf = name.rpartition(".")
+    setattr(twin.get_submodule(parent), leaf, head)
+    return twin
+
+
+def small_linears(*sizes: int) -> nn.Sequential:
+    """Linear layers without non-linearities, N(0, 1e-3²) weights: all regions and verdicts begin alike."""
+    layers = [nn.Linear(a, b) for a, b in pairwise(sizes)]
+    for layer in layers:
+        nn.init.normal_(layer.weight, std=1e-3)
+        nn.init.zeros_(layer.bias)
+    return nn.Sequential(*layers)
+
+
+@contextmanager
+def captured_input(module: nn.Module) -> Iterator[list[Tensor]]:
+    """The inputs that `module` is called with while this is open, in order."""
+    inputs: list[Tensor] = []
+    hook = module.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    try:
+        yield inputs
+    finally:
+        hook.remove()

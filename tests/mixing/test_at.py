@@ -1,0 +1,51 @@
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call
+
+from metamixup.mixing import Mixture, mix
+from metamixup.mixing.at import mix_at
+
+
+@pytest.fixture
+def net() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+
+
+@pytest.fixture
+def mixture() -> Mixture:
+    return Mixture(torch.tensor([0.2, 0.7, 1.0]).double().requires_grad_(), torch.tensor([2, 0, 1]))
+
+
+def test_the_output_of_the_module_is_blended_and_nothing_else(net, mixture):
+    x = torch.randn(3, 3).double()
+    hidden = net[1](net[0](x))
+    expected = net[2](mix(hidden, hidden[mixture.partner], mixture.lam))
+    with mix_at(net[1], mixture):
+        torch.testing.assert_close(net(x), expected)
+    torch.testing.assert_close(net(x), net[2](hidden))
+
+
+def test_it_works_with_other_parameters_and_gives_lam_a_gradient(net, mixture):
+    x = torch.randn(3, 3).double()
+    doubled = {name: 2 * p for name, p in net.named_parameters()}
+    with mix_at(net[0], mixture):
+        called = functional_call(net, doubled, (x,))
+    hidden = 2 * net[0](x)
+    expected = 2 * net[2](net[1](mix(hidden, hidden[mixture.partner], mixture.lam)))
+    torch.testing.assert_close(called, expected)
+    (grad,) = torch.autograd.grad(called.square().sum(), mixture.lam)
+    assert (grad != 0).all()
+
+
+def test_an_error_inside_leaves_no_hook(net, mixture):
+    with pytest.raises(RuntimeError), mix_at(net[0], mixture):
+        net(torch.randn(3, 99).double())
+    assert not net[0]._forward_hooks
+
+
+def test_an_output_that_is_no_tensor_is_named(mixture):
+    recurrent = nn.LSTM(3, 4, batch_first=True).double()
+    with pytest.raises(TypeError, match="LSTM puts out a tuple"), mix_at(recurrent, mixture):
+        recurrent(torch.zeros(3, 5, 3).double())
