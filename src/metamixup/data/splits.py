@@ -41,7 +41,7 @@ def split(
     meta_in_train: bool = False,
     classes: Sequence[str] | None = None,
 ) -> Split:
-    """Divide a training set. labels: (N,).
+    """Divide a training set. labels: (N,); `classes` are their names, for messages.
 
     Without `labelled` every image keeps its label, and the meta set is held out (or kept in with `meta_in_train`).
     With it, that many labels are kept, balanced, and the rest is unlabelled; the labelled set serves as the meta set,
@@ -61,12 +61,14 @@ def split(
     return Split(_union(train, extra) if meta_in_train else train, pools.rest(), extra)
 
 
-def stratified_test(labels: Tensor, num_classes: int, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """(train, test) positions with `share` of every class in the test set, at least one image on either side."""
-    counts = labels.bincount(minlength=num_classes)
-    sizes = [max(1, round(share * count)) for count in counts.tolist()]
-    pools = Pools(labels, num_classes, seed)
-    test = pools.take(sizes, "the test set", keep=1)
+def stratified_test(
+    labels: Tensor, num_classes: int, share: float, seed: int, classes: Sequence[str] | None = None
+) -> tuple[Tensor, Tensor]:
+    """(train, test) positions with `share` of every class in the test set, at least one; a single image is trained on."""
+    counts = labels.bincount(minlength=num_classes).tolist()
+    sizes = [min(max(1, round(share * count)), max(0, count - 1)) for count in counts]
+    pools = Pools(labels, num_classes, seed, classes)
+    test = pools.take(sizes, "the test set")
     return pools.rest(), test
 
 
@@ -81,13 +83,18 @@ def balanced_sizes(total: int, num_classes: int, seed: int) -> list[int]:
     return [each + (c in lucky) for c in range(num_classes)]
 
 
+def shuffled_by_class(labels: Tensor, num_classes: int, generator: torch.Generator) -> list[Tensor]:
+    """The positions of every class, each in a random order. labels: (N,)."""
+    order = torch.randperm(len(labels), generator=generator)
+    by_class = order[labels[order].argsort(stable=True)]
+    return list(by_class.split(labels.bincount(minlength=num_classes).tolist()))
+
+
 class Pools:
     """The images of every class in a random order: what was taken once cannot be taken again."""
 
     def __init__(self, labels: Tensor, num_classes: int, seed: int, classes: Sequence[str] | None = None) -> None:
-        order = torch.randperm(len(labels), generator=derived_generator(seed, "split"))
-        by_class = order[labels[order].argsort(stable=True)]
-        self.pools = list(by_class.split(labels.bincount(minlength=num_classes).tolist()))
+        self.pools = shuffled_by_class(labels, num_classes, derived_generator(seed, "split"))
         self.names = classes or [str(c) for c in range(num_classes)]
 
     def take(self, sizes: Sequence[int], what: str, keep: int = 0) -> Tensor:

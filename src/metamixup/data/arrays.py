@@ -1,0 +1,131 @@
+"""Data sets from arrays in memory and from any `torch.utils.data.Dataset`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metamixup.data.images import DataSet, ImageSet, statistics
+from metamixup.data.splits import stratified_test
+from metamixup.errors import DataError
+
+TEST_SHARE = 0.2
+SPLIT_SEED = 0
+Channels = Literal["first", "last"]
+
+
+def from_arrays(
+    x: Any,
+    y: Any,
+    x_test: Any = None,
+    y_test: Any = None,
+    *,
+    unlabelled: Any = None,
+    classes: Sequence[str] | None = None,
+    name: str = "arrays",
+    channels: Channels | None = None,
+    flips: bool = False,
+) -> DataSet:
+    """Images (N, H, W), (N, C, H, W) or (N, H, W, C) and labels (N,), as arrays, tensors or lists.
+
+    Labels are class numbers from 0, or any names. Bytes stay bytes, floats stay floats. Without a test set, a fifth
+    of every class becomes it. `channels` says where the channels are when the shape leaves it open.
+    """
+    if (x_test is None) != (y_test is None):
+        raise DataError(f"{name}: a test set needs both images and labels")
+    names = tuple(classes) if classes is not None else _class_names(y, y_test)
+    train = ImageSet(image_tensor(x, name, channels), label_tensor(y, names, name))
+    if x_test is not None:
+        test = ImageSet(image_tensor(x_test, name, channels), label_tensor(y_test, names, name))
+    else:
+        train, test = with_test_split(train, names, name)
+    rest = None if unlabelled is None else image_tensor(unlabelled, name, channels)
+    extra = None if rest is None else ImageSet(rest, torch.full((len(rest),), -1))
+    mean, std = statistics(train.images)
+    return DataSet(name, train, test, names, mean, std, unlabelled=extra, flips=flips)
+
+
+def from_dataset(data: Any, test: Any = None, *, classes: Sequence[str] | None = None, **others: Any) -> DataSet:
+    """Any map-style `torch.utils.data.Dataset` of (image, label): images are tensors, arrays or PIL images."""
+    x, y = _stacked(data)
+    x_test, y_test = (None, None) if test is None else _stacked(test)
+    return from_arrays(x, y, x_test, y_test, classes=classes or getattr(data, "classes", None), **others)
+
+
+def with_test_split(images: ImageSet, classes: Sequence[str], name: str) -> tuple[ImageSet, ImageSet]:
+    """A seeded fifth of every class becomes the test set."""
+    if len(images) != len(images.labels):
+        raise DataError(f"{name}: {len(images)} images but {len(images.labels)} labels")
+    parts = stratified_test(images.labels, len(classes), TEST_SHARE, SPLIT_SEED, classes)
+    train, test = (ImageSet(images.images[part], images.labels[part]) for part in parts)
+    return train, test
+
+
+def image_tensor(x: Any, name: str, channels: Channels | None = None) -> Tensor:
+    """→ (N, C, H, W) uint8, or float32 where the values are not bytes."""
+    array = _numbers(x, name)
+    if array.ndim == 3:
+        array = array.unsqueeze(1)
+    if array.ndim != 4 or not array.numel():
+        raise DataError(f"{name}: images have to be (N, H, W), (N, C, H, W) or (N, H, W, C), not {tuple(array.shape)}")
+    last = array.shape[3] <= 4 < array.shape[1] if channels is None else channels == "last"
+    array = array.permute(0, 3, 1, 2) if last else array
+    if array.shape[1] > 4 and channels is None:
+        raise DataError(f"{name}: shape {tuple(array.shape)} leaves open where the channels are; give channels=…")
+    return _bytes_or_floats(array, name).contiguous()
+
+
+def _numbers(x: Any, name: str) -> Tensor:
+    try:
+        return x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
+    except (TypeError, ValueError, RuntimeError) as problem:
+        raise DataError(f"{name}: not an array of numbers ({problem})") from problem
+
+
+def _bytes_or_floats(array: Tensor, name: str) -> Tensor:
+    if array.dtype == torch.uint8:
+        return array
+    if array.dtype == torch.bool:
+        return array.to(torch.uint8) * 255
+    if not array.is_floating_point() and not array.is_complex():
+        low, high = int(array.min()), int(array.max())
+        return array.to(torch.uint8) if low >= 0 and high <= 255 else array.float()
+    if array.is_complex() or not bool(array.isfinite().all()):
+        raise DataError(f"{name}: pixels have to be real and finite numbers")
+    return array.float()
+
+
+def label_tensor(y: Any, classes: Sequence[str], name: str) -> Tensor:
+    """→ (N,) int64. Names become their place among the classes."""
+    values = np.asarray(y).reshape(-1)
+    if values.dtype.kind in "US":
+        places = {text: place for place, text in enumerate(classes)}
+        strange = sorted(set(values.tolist()) - set(places))
+        if strange:
+            raise DataError(f"{name}: label {strange[0]!r} is none of the classes")
+        return torch.tensor([places[text] for text in values.tolist()])
+    if values.dtype.kind not in "uif" or not np.equal(np.mod(values, 1), 0).all():
+        raise DataError(f"{name}: labels have to be class numbers or names, not {values.dtype}")
+    return torch.from_numpy(values.astype(np.int64))
+
+
+def _class_names(*labels: Any) -> tuple[str, ...]:
+    values = np.concatenate([np.asarray(y).reshape(-1) for y in labels if y is not None])
+    if values.dtype.kind in "US":
+        return tuple(str(text) for text in np.unique(values))
+    return tuple(str(c) for c in range(int(values.max(initial=0)) + 1))
+
+
+def _stacked(data: Any) -> tuple[Tensor, np.ndarray]:
+    images, labels = zip(*_samples(data), strict=True)
+    return torch.stack(images), np.asarray(labels)
+
+
+def _samples(data: Any) -> Iterator[tuple[Tensor, Any]]:
+    if not len(data):
+        raise DataError("the data set is empty")
+    for place in range(len(data)):
+        image, label = data[place]
+        yield image if isinstance(image, Tensor) else torch.as_tensor(np.array(image)), label
