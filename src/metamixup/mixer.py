@@ -2,15 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from metamixup.errors import UserError, unknown
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, learning_rates
+from metamixup.meta.head import last_linear
 from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
+from metamixup.mixing.at import Place
+from metamixup.mixing.blendable import LossFunction, require_blendable
 from metamixup.policy import Learned, Policy
 
 ESTIMATORS: dict[str, Callable[[], Estimator]] = {
@@ -22,12 +27,30 @@ ESTIMATORS: dict[str, Callable[[], Estimator]] = {
 
 @dataclass(frozen=True)
 class Mixed:
-    """A blended batch. x: (B, …); y: (B, C) soft labels; lam, partner: (B,)."""
+    """A blended batch. x: (B, …); y: (B, C) soft labels or (B, …) blended targets; lam, partner: (B,)."""
 
-    x: Tensor
     y: Tensor
-    lam: Tensor
-    partner: Tensor
+    mixture: Mixture
+    place: Place
+    source: Tensor
+
+    @cached_property
+    def x(self) -> Tensor:
+        if self.place.module is not None:
+            raise UserError("samples are blended inside the model, not at its input: use mixed.outputs(model)")
+        return self.mixture.inputs(self.source)
+
+    @property
+    def lam(self) -> Tensor:
+        return self.mixture.lam
+
+    @property
+    def partner(self) -> Tensor:
+        return self.mixture.partner
+
+    def outputs(self, model: Net) -> Any:
+        """What the model makes of the blended batch, wherever it is blended; `model(mixed.x)` for `mix_at="input"`."""
+        return self.place.outputs(model, self.source, self.mixture)
 
 
 class MetaMixUp:
@@ -38,25 +61,33 @@ class MetaMixUp:
         loss = cross_entropy(model(mixed.x), mixed.y)
 
     `estimator` is a name ("head", "exact", "finite_difference") or an estimator; `every=k` refines λ on each k-th
-    step only. The model is never changed: parameters, buffers, gradients, mode and the global random state stay.
+    step only. `mix_at` is "input", "features" (what the last linear layer is given) or the name of a module whose
+    output is blended; the loss is then taken of `mixed.outputs(model)`. For regression and several labels a sample,
+    give `num_classes=None` and the `loss` of (outputs, targets), smooth in the targets since those are blended.
+    The model is never changed: parameters, buffers, gradients, mode and the global random state stay.
     """
 
     def __init__(
         self,
         model: nn.Module,
-        num_classes: int,
+        num_classes: int | None,
         *,
         policy: Policy | None = None,
         estimator: str | Estimator = "head",
         every: int = 1,
-        loss: Callable[[Tensor, Tensor], Tensor] = soft_cross_entropy,
+        loss: LossFunction = soft_cross_entropy,
+        mix_at: str = "input",
         seed: int = 0,
     ):
+        if num_classes is None and loss is soft_cross_entropy:
+            raise ValueError("without num_classes give the loss of (outputs, targets), for instance loss=mse_loss")
         if isinstance(estimator, str):
             if estimator not in ESTIMATORS:
                 raise ValueError(f"unknown estimator {estimator!r}; known: {', '.join(ESTIMATORS)}")
             estimator = ESTIMATORS[estimator]()
         self.model, self.num_classes, self.loss = model, num_classes, loss
+        self.place = None if mix_at == "features" else _place(model, mix_at)  # features are found by a forward pass
+        self._checked = loss is soft_cross_entropy
         self.stage = MetaStage(policy or Learned(), estimator, every)
         self.generator = torch.Generator().manual_seed(seed)
 
@@ -73,23 +104,44 @@ class MetaMixUp:
         """x: (B, …); y: (B,) classes or (B, C) soft labels. `lr` is a number, or the optimizer, each of whose groups
         then counts with its own. `index` (B,): the samples' positions in the training set, for policies that remember
         them."""
-        labels = self._labels(y, x)
-        pairs = Pairs(draw_partners([len(x)], self.generator).to(x.device), labels, index)
+        targets, place = self._targets(y, x), self._placed(x)
+        pairs = Pairs(draw_partners([len(x)], self.generator).to(x.device), targets, index)
 
         def train_loss(net: Net, mixture: Mixture) -> Tensor:
-            return self.loss(net(mixture.inputs(x)), mixture.labels(labels))
+            return self._loss(place.outputs(net, x, mixture), mixture.labels(targets))
 
         def meta_loss(net: Net) -> Tensor:
             if x_meta is None or y_meta is None:
                 raise ValueError("this step learns λ, so it needs a meta batch: mixer(x, y, x_meta, y_meta, lr=…)")
-            return self.loss(net(x_meta), self._labels(y_meta, x_meta))
+            return self._loss(net(x_meta), self._targets(y_meta, x_meta))
 
         eta = learning_rates(self.model, lr) if self.stage.due else {}
         mixture = self.stage(self.model, train_loss, meta_loss, pairs, eta, self.generator)
-        return Mixed(mixture.inputs(x), mixture.labels(labels), mixture.lam, mixture.partner)
+        return Mixed(mixture.labels(targets), mixture, place, x)
 
-    def _labels(self, y: Tensor, x: Tensor) -> Tensor:
-        return soft_labels(y, self.num_classes, x.dtype if x.is_floating_point() else torch.float32)
+    def _placed(self, x: Tensor) -> Place:
+        if self.place is None:
+            name = last_linear(self.model, lambda net: net(x))
+            self.place = Place(self.model.get_submodule(name), before=True)
+        if self.place.module is None and not x.is_floating_point():
+            raise UserError(f"inputs of {x.dtype} cannot be blended: give mix_at the name of their embedding")
+        return self.place
+
+    def _loss(self, outputs: Any, targets: Tensor) -> Tensor:
+        if not self._checked:
+            require_blendable(self.loss, outputs, targets)
+            self._checked = True
+        return self.loss(outputs, targets)
+
+    def _targets(self, y: Tensor, x: Tensor) -> Tensor:
+        dtype = x.dtype if x.is_floating_point() else torch.float32
+        if self.num_classes is not None:
+            return soft_labels(y, self.num_classes, dtype)
+        if not y.is_floating_point():
+            raise UserError(
+                f"targets of {y.dtype} cannot be blended: give num_classes if they are classes, else floating targets"
+            )
+        return y.to(dtype)
 
     def state_dict(self) -> dict[str, Any]:
         return {"stage": self.stage.state_dict(), "generator": self.generator.get_state()}
@@ -97,3 +149,12 @@ class MetaMixUp:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.stage.load_state_dict(state["stage"])
         self.generator.set_state(state["generator"])
+
+
+def _place(model: nn.Module, name: str) -> Place:
+    if name == "input":
+        return Place()
+    modules = dict(model.named_modules())
+    if name not in modules:
+        raise unknown("module", name, ["input", "features", *filter(None, modules)])
+    return Place(modules[name])

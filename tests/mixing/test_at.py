@@ -3,8 +3,9 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+from metamixup.errors import UserError
 from metamixup.mixing import Mixture, mix
-from metamixup.mixing.at import mix_at
+from metamixup.mixing.at import Place, mix_at
 
 
 @pytest.fixture
@@ -49,3 +50,25 @@ def test_an_output_that_is_no_tensor_is_named(mixture):
     recurrent = nn.LSTM(3, 4, batch_first=True).double()
     with pytest.raises(TypeError, match="LSTM puts out a tuple"), mix_at(recurrent, mixture):
         recurrent(torch.zeros(3, 5, 3).double())
+
+
+def test_a_place_is_the_input_or_what_a_module_gives_or_is_given(net, mixture):
+    x = torch.randn(3, 3).double()
+    hidden = net[1](net[0](x))
+    blended = net[2](mix(hidden, hidden[mixture.partner], mixture.lam))
+    torch.testing.assert_close(Place(net[1]).outputs(net, x, mixture), blended)
+    torch.testing.assert_close(Place(net[2], before=True).outputs(net, x, mixture), blended)
+    torch.testing.assert_close(Place().outputs(net, x, mixture), net(mixture.inputs(x)))
+    assert not net[2]._forward_pre_hooks
+
+
+def test_other_inputs_of_the_module_pass_unblended(mixture):
+    module, x = nn.Bilinear(3, 3, 2).double(), torch.randn(3, 3).double()
+    with mix_at(module, mixture, before=True):
+        torch.testing.assert_close(module(x, x), module.forward(mixture.inputs(x), x))
+
+
+def test_a_hidden_state_without_a_row_a_sample_is_refused(mixture):
+    flatten = nn.Flatten(0)
+    with pytest.raises(UserError, match=r"has \(9,\) for a batch of 3"), mix_at(flatten, mixture):
+        flatten(torch.zeros(3, 3).double())

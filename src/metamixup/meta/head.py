@@ -7,7 +7,8 @@ batch needs one forward pass without a graph.
 """
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,23 +16,23 @@ from torch import Tensor, nn
 from metamixup.errors import UserError
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.exact import meta_gradient
-from metamixup.meta.lookahead import leaving_no_trace, network
+from metamixup.meta.lookahead import Net, leaving_no_trace, network
 
 
-def last_linear(model: nn.Module, meta_loss: MetaLoss) -> str:
+def last_linear(model: nn.Module, forward: Callable[[Net], Any]) -> str:
     """The name of the linear layer that is called last in a forward pass."""
     called: list[str] = []
     linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     hooks = [m.register_forward_hook(lambda *_, name=name: called.append(name)) for name, m in linears.items()]
     try:
         with leaving_no_trace(model), torch.no_grad():
-            meta_loss(network(model, {}))
+            forward(network(model, {}))
     finally:
         for hook in hooks:
             hook.remove()
     if not called:
         raise UserError(
-            "estimator 'head' needs a model that ends in a linear layer and found none; "
+            "estimator 'head' and mix_at='features' need a model that ends in a linear layer and found none; "
             "name its classifier, or use 'finite_difference' or 'exact', which serve any model"
         )
     return called[-1]

@@ -1,29 +1,52 @@
-"""Blending inside a network: what a module puts out is mixed on its way to the next one."""
+"""Blending inside a network: what a module puts out, or is given, is mixed on its way (Manifold MixUp, embeddings)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
 
+from metamixup.errors import UserError
 from metamixup.mixing.mix import Mixture
 
 
 @contextmanager
-def mix_at(module: nn.Module, mixture: Mixture) -> Iterator[None]:
-    """While this is open, each output of `module` is blended; λ receives gradient through it.
+def mix_at(module: nn.Module, mixture: Mixture, before: bool = False) -> Iterator[None]:
+    """While this is open, each output of `module` (its first input with `before`) is blended; λ receives gradient.
 
     It works for any module of any network, also when that is called with other parameters (`functional_call`). The
     labels are blended by the caller.
     """
 
-    def blend(_: nn.Module, __: Any, output: Any) -> Tensor:
-        if not isinstance(output, Tensor):
-            raise TypeError(f"{type(module).__name__} puts out a {type(output).__name__}; only a tensor can be blended")
-        return mixture.inputs(output)
+    def blend(hidden: Any) -> Tensor:
+        kind = type(module).__name__
+        if not isinstance(hidden, Tensor):
+            raise TypeError(f"{kind} puts out a {type(hidden).__name__}; only a tensor can be blended")
+        if len(hidden) != len(mixture.partner):
+            raise UserError(f"{kind} has {tuple(hidden.shape)} for a batch of {len(mixture.partner)}: no row a sample")
+        return mixture.inputs(hidden)
 
-    hook = module.register_forward_hook(blend)
+    if before:
+        hook = module.register_forward_pre_hook(lambda _, inputs: (blend(inputs[0]), *inputs[1:]))
+    else:
+        hook = module.register_forward_hook(lambda _, __, output: blend(output))
     try:
         yield
     finally:
         hook.remove()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where samples are blended: the inputs (`module` is None), or what a module gives or (`before`) is given."""
+
+    module: nn.Module | None = None
+    before: bool = False
+
+    def outputs(self, net: Callable[..., Any], x: Tensor, mixture: Mixture) -> Any:
+        """What `net` makes of the blended batch."""
+        if self.module is None:
+            return net(mixture.inputs(x))
+        with mix_at(self.module, mixture, self.before):
+            return net(x)
