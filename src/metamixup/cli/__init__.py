@@ -1,1 +1,44 @@
+"""The command `metamixup`. Exit codes: 0 done, 2 a user's mistake, 3 done but some inputs were skipped, 75 interrupted
+with a checkpoint saved, 1 anything else."""
 
+import sys
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command; a user's mistake is told in a line or two, without a traceback."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    from metamixup.cli.app import app
+    from metamixup.errors import UserError
+
+    try:
+        return int(app(arguments, standalone_mode=False) or 0)
+    except UserError as error:
+        return _tell(f"error: {error}", 2)
+    except Exception as error:
+        return _expected(error)
+    except KeyboardInterrupt:
+        return _tell("interrupted", 130)
+
+
+def _expected(error: Exception) -> int:
+    """Exit codes of what is no bug; the rest is raised with its traceback."""
+    # Usage errors of click, which typer brings under a name of its own since 0.20: known by their shape.
+    told = getattr(error, "format_message", str)()
+    if hasattr(error, "exit_code"):
+        return _tell(f"error: {told}", error.exit_code) if told else error.exit_code
+    from metamixup.engine.interrupt import Interrupted
+    from metamixup.engine.step import Diverged
+
+    if isinstance(error, Interrupted):
+        return _tell(f"interrupted: {error}; go on with --resume", 75)
+    if isinstance(error, Diverged):
+        return _tell("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]), 1)
+    raise error
+
+
+def _tell(text: str, code: int) -> int:
+    print(text, file=sys.stderr)
+    return code

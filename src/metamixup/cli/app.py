@@ -1,0 +1,35 @@
+"""The commands, put together. Heavy imports wait until a command runs."""
+
+import typer
+
+from metamixup import __version__
+from metamixup.cli.evaluate import evaluate
+from metamixup.cli.ls import ls
+from metamixup.cli.train import train
+
+app = typer.Typer(
+    name="metamixup",
+    help="Train classifiers with learned data mixing.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"metamixup {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def metamixup(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
+
+app.command()(train)
+app.command()(evaluate)
+app.command()(ls)

@@ -1,0 +1,25 @@
+"""`metamixup evaluate`: a finished run's weights on its test set again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def evaluate(
+    out: Annotated[Path, typer.Argument(help="The run folder.")],
+    data_dir: Annotated[str | None, typer.Option(help="Where data files lie now, if they have moved.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Score the weights of a run on the test set: top-1 and top-5 error, NLL and ECE."""
+    import json
+
+    from metamixup.engine.folder import RunFolder
+    from metamixup.experiments.run import evaluate_run
+
+    scores = evaluate_run(RunFolder(out), data_dir)
+    if json_:
+        print(json.dumps(scores))
+        return
+    for name, value in scores.items():
+        print(f"{name:<16} {value:.4f}")

@@ -1,0 +1,55 @@
+"""What people see of a run: progress while it trains, a table and λ's histogram at the end."""
+
+import sys
+from typing import Any
+
+from metamixup.engine.folder import RunFolder
+from metamixup.engine.listener import Listener
+from metamixup.engine.progress import Bars, PlainLines
+
+WIDTH = 40
+
+
+def listener() -> Listener:
+    return Bars() if sys.stdout.isatty() else PlainLines()
+
+
+def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{summary['method']} on {summary['data']} ({summary['model']})", title_justify="left")
+    for name in ("", "test error", "top-5", "NLL", "ECE", "meta error"):
+        table.add_column(name, justify="right" if name else "left")
+    table.add_row("last epoch", *_row(summary))
+    best = summary.get("best_by_meta")
+    if best:
+        table.add_row(f"best by meta set (epoch {best['epoch']})", *_row(best))
+    console = Console(highlight=False)
+    console.print(table)
+    for line in histogram(summary.get("lambda_histogram", [])):
+        console.print(line, markup=False)
+    seconds = f"{summary['train_seconds']:.1f} s of training"
+    shares = f"loader {100 * summary['loader_share']:.1f} %, meta stage {100 * summary['meta_share']:.1f} %"
+    console.print(f"{seconds} ({shares}); run folder {folder.root}", markup=False, soft_wrap=True)
+
+
+def _row(values: dict[str, Any]) -> list[str]:
+    percent = [_format(values.get(key), "{:.2f} %") for key in ("test_error", "test_error_top5")]
+    meta = _format(values.get("meta_error"), "{:.2f} %")
+    return [*percent, _format(values.get("test_nll"), "{:.4f}"), _format(values.get("test_ece"), "{:.2f} %"), meta]
+
+
+def _format(value: float | None, form: str) -> str:
+    return "–" if value is None else form.format(value)
+
+
+def histogram(counts: list[int]) -> list[str]:
+    """λ's distribution in the last epoch, two bins of the record to a line."""
+    pairs = [a + b for a, b in zip(counts[::2], counts[1::2], strict=True)]
+    total, most = sum(pairs), max(pairs, default=0)
+    if not total:
+        return []
+    bars = [f"{'█' * round(WIDTH * n / most):<{WIDTH}} {100 * n / total:4.1f} %" for n in pairs]
+    edges = [k / len(pairs) for k in range(len(pairs) + 1)]
+    return ["λ in the last epoch:", *(f"  {edges[k]:.1f}–{edges[k + 1]:.1f} {bar}" for k, bar in enumerate(bars))]

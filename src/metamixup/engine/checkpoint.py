@@ -1,0 +1,133 @@
+"""Checkpoints that are whole or not there: one safetensors file each, named by its step and its own checksum.
+
+Tensors are stored as such, everything else as JSON in the file's header; nothing is pickled.
+"""
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+KEPT = 2
+NAME = re.compile(r"step-(\d{9})-([0-9a-f]{32})\.safetensors")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    step: int
+    path: Path
+    state: dict[str, Any]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """All of it or nothing, also when the power goes: temporary file, fsync, rename, fsync of the folder."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def save(folder: Path, step: int, state: dict[str, Any]) -> Path:
+    """Write the state of `step` and drop all but the newest two. Raises OSError when the disk is full."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = pack(state)
+    path = folder / f"step-{step:09d}-{_checksum(content)}.safetensors"
+    write_atomically(path, content)
+    for old in _by_age(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def newest(folder: Path) -> tuple[Checkpoint | None, list[Path]]:
+    """The newest checkpoint that is whole, and the damaged ones that are newer."""
+    damaged: list[Path] = []
+    for path in _by_age(folder):
+        try:
+            return read(path), damaged
+        except ValueError:
+            damaged.append(path)
+    return None, damaged
+
+
+def read(path: Path) -> Checkpoint:
+    """Raises ValueError if the file is not, byte for byte, what was written."""
+    match = NAME.fullmatch(path.name)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    if match is None or _checksum(content) != match[2]:
+        raise ValueError(f"{path} is damaged: its checksum does not match")
+    return Checkpoint(int(match[1]), path, unpack(content))
+
+
+def pack(state: dict[str, Any]) -> bytes:
+    tensors: dict[str, Tensor] = {}
+    rest = _split(state, "", tensors)
+    return safetensors.torch.save(tensors, metadata={"state": json.dumps(rest)})
+
+
+def unpack(content: bytes) -> dict[str, Any]:
+    size = int.from_bytes(content[:8], "little")
+    rest = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["state"])
+    # Copies: memory of one's own is aligned, and vectorised sums may depend on alignment.
+    tensors = {name: tensor.clone() for name, tensor in safetensors.torch.load(content).items()}
+    return _join(rest, tensors)
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _by_age(folder: Path) -> list[Path]:
+    return sorted((p for p in folder.glob("step-*.safetensors") if NAME.fullmatch(p.name)), reverse=True)
+
+
+def _split(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+    """JSON's twin of a nested state: tensors are replaced by their names, integer keys keep their type."""
+    if isinstance(value, Tensor):
+        tensors[name] = value.detach().cpu().contiguous().clone()
+        return {"tensor": name}
+    if isinstance(value, dict):
+        return {"dict": [[key, _split(item, f"{name}/{key}", tensors)] for key, item in value.items()]}
+    if isinstance(value, list | tuple):
+        items = [_split(item, f"{name}/{k}", tensors) for k, item in enumerate(value)]
+        return {"tuple" if isinstance(value, tuple) else "list": items}
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"value": value}
+    raise TypeError(f"{name} is a {type(value).__name__}: a checkpoint holds tensors, numbers, text, lists and dicts")
+
+
+def _join(node: dict[str, Any], tensors: dict[str, Tensor]) -> Any:
+    ((kind, value),) = node.items()
+    if kind == "tensor":
+        return tensors[value]
+    if kind == "dict":
+        return {key: _join(item, tensors) for key, item in value}
+    if kind in ("list", "tuple"):
+        return (tuple if kind == "tuple" else list)(_join(item, tensors) for item in value)
+    return value
+
+
+def like(value: Any, model: Tensor) -> Any:
+    """A restored tensor in the memory layout of its parameter: another layout may round differently."""
+    if isinstance(value, Tensor) and value.shape == model.shape and value.ndim:
+        return torch.empty_like(model, dtype=value.dtype).copy_(value)
+    return value

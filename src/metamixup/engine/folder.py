@@ -1,0 +1,93 @@
+"""A run on disk: where its files are, who may write them, and records that are cut back on resuming."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from metamixup.engine.checkpoint import write_atomically
+from metamixup.errors import UserError
+
+
+class RunFolder:
+    """OUT/ with config.toml, metrics.jsonl, lambda.jsonl, checkpoints/, model.safetensors and summary.json."""
+
+    def __init__(self, root: Path | str):
+        self.root = Path(root)
+        self.config = self.root / "config.toml"
+        self.metrics = self.root / "metrics.jsonl"
+        self.lambdas = self.root / "lambda.jsonl"
+        self.summary = self.root / "summary.json"
+        self.model = self.root / "model.safetensors"
+        self.checkpoints = self.root / "checkpoints"
+
+    @property
+    def holds_run(self) -> bool:
+        return any(p.exists() for p in (self.config, self.metrics, self.summary, self.model, self.checkpoints))
+
+    @property
+    def finished(self) -> bool:
+        """The summary is written last."""
+        return self.summary.exists()
+
+    def read_summary(self) -> dict[str, Any]:
+        return json.loads(self.summary.read_text())
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        write_atomically(self.summary, (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process a run folder. The kernel drops the lock with the process, so a killed run leaves none behind."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise UserError(f"{self.root} cannot be written ({error.strerror}); choose another --out") from error
+        try:
+            self._take(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _take(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "another process"
+            raise UserError(
+                f"{self.root} is in use by process {holder}; wait for it or choose another --out"
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+
+
+def append_line(path: Path, record: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a record; what a kill left half-written is not one."""
+    records = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
+
+
+def cut_back(path: Path, step: int) -> list[dict[str, Any]]:
+    """Keep the lines up to `step`: later ones belong to work that is done again."""
+    kept = [record for record in read_lines(path) if record.get("step", step + 1) <= step]
+    if path.exists():
+        write_atomically(path, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in kept).encode())
+    return kept

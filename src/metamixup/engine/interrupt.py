@@ -1,0 +1,39 @@
+"""SIGINT and SIGTERM as a flag that the loop reads between steps, so that a checkpoint is always of a whole step."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(Exception):
+    """Training stopped on a signal with a checkpoint saved; the command line exits with code 75."""
+
+
+class Interrupt:
+    def __init__(self) -> None:
+        self.asked = False
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt  # the second Ctrl-C does not wait for the step to end
+        self.asked = True
+
+
+@contextmanager
+def listening() -> Iterator[Interrupt]:
+    """Signals are left alone outside the main thread, where Python cannot catch them."""
+    interrupt = Interrupt()
+    before = {}
+    try:
+        for number in SIGNALS:
+            before[number] = signal.signal(number, interrupt.ask)
+    except ValueError:
+        pass
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,107 @@
+"""What λ did in an epoch, bounded in size: histograms for all, same-class and other-class pairs, and λ by class pair.
+
+One line of lambda.jsonl an epoch. Above 100 classes neighbouring classes share a group, so that a line stays small;
+up to 20 classes every class pair has a histogram of its own.
+"""
+
+import base64
+import zlib
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+BINS = 20
+MOST_GROUPS = 100
+MOST_WITH_HISTOGRAM = 20
+FINE = 1000  # quantiles are read from a histogram this fine
+
+
+class Lambdas:
+    """Sums over an epoch; `add` costs a few vector operations a step."""
+
+    def __init__(self, num_classes: int):
+        self.num_classes = num_classes
+        self.groups = min(num_classes, MOST_GROUPS)
+        self.reset()
+
+    def reset(self) -> None:
+        self.fine = torch.zeros(2, FINE, dtype=torch.int64)  # other-class pairs, same-class pairs
+        self.total = torch.zeros((), dtype=torch.float64)
+        self.pair_count = torch.zeros(self.groups**2, dtype=torch.int64)
+        self.pair_sum = torch.zeros(self.groups**2, dtype=torch.float64)
+        detailed = self.groups <= MOST_WITH_HISTOGRAM
+        self.pair_bins = torch.zeros(self.groups**2 * BINS if detailed else 0, dtype=torch.int64)
+
+    def add(self, lam: Tensor, labels: Tensor, partner: Tensor) -> None:
+        """lam, partner: (B,); labels: (B, C)."""
+        lam, first = lam.detach().cpu().double(), labels.argmax(1).cpu()
+        second, one = first[partner.cpu()], torch.ones(len(lam), dtype=torch.int64)
+        fine = (lam * FINE).long().clamp(0, FINE - 1)
+        self.fine.view(-1).index_add_(0, fine + FINE * (first == second), one)
+        self.total += lam.sum()
+        pair = self._group(first) * self.groups + self._group(second)
+        self.pair_count.index_add_(0, pair, one)
+        self.pair_sum.index_add_(0, pair, lam)
+        if len(self.pair_bins):
+            self.pair_bins.index_add_(0, pair * BINS + fine // (FINE // BINS), one)
+
+    def _group(self, label: Tensor) -> Tensor:
+        return label * self.groups // self.num_classes
+
+    def summary(self) -> dict[str, Any]:
+        """For metrics.jsonl: mean, quantiles and a histogram of all λ."""
+        count = int(self.fine.sum())
+        if not count:
+            return {}
+        cumulative = self.fine.sum(0).cumsum(0)
+        marks = {q: int(torch.searchsorted(cumulative, q * count)) for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
+        return {
+            "lambda_mean": round(float(self.total) / count, 5),
+            "lambda_quantiles": {f"{q:g}": (k + 0.5) / FINE for q, k in marks.items()},
+            "lambda_histogram": _coarse(self.fine.sum(0)),
+        }
+
+    def line(self) -> dict[str, Any]:
+        """For lambda.jsonl; `read_pairs` gives the tables back."""
+        mean = self.pair_sum / self.pair_count.clamp(min=1)
+        line = {
+            "groups": self.groups,
+            "other": _coarse(self.fine[0]),
+            "same": _coarse(self.fine[1]),
+            "count": _packed(self.pair_count.to(torch.int32)),
+            "mean": _packed((mean * 65535).round().to(torch.uint16)),
+        }
+        return line | ({"histogram": _packed(self.pair_bins.to(torch.int32))} if len(self.pair_bins) else {})
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {k: getattr(self, k).clone() for k in ("fine", "total", "pair_count", "pair_sum", "pair_bins")}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value.clone())
+
+
+def read_pairs(line: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The tables of a line of lambda.jsonl: count and mean (G, G), first class by second, and histogram (G, G, 20)
+    where there is one. mean is NaN for pairs not seen."""
+    g = line["groups"]
+    count = _unpacked(line["count"], "<i4").reshape(g, g)
+    mean = np.where(count > 0, _unpacked(line["mean"], "<u2").reshape(g, g) / 65535, np.nan)
+    tables = {"count": count, "mean": mean}
+    return tables | (
+        {"histogram": _unpacked(line["histogram"], "<i4").reshape(g, g, BINS)} if "histogram" in line else {}
+    )
+
+
+def _coarse(fine: Tensor) -> list[int]:
+    return fine.view(BINS, -1).sum(1).tolist()
+
+
+def _packed(table: Tensor) -> str:
+    return base64.b64encode(zlib.compress(table.numpy().tobytes(), 6)).decode()
+
+
+def _unpacked(text: str, dtype: str) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=dtype)

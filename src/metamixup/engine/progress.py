@@ -1,0 +1,69 @@
+"""Progress for people: a bar on a terminal, a plain line an epoch elsewhere."""
+
+import sys
+import time
+from typing import Any, TextIO
+
+from metamixup.engine.listener import Listener
+
+
+def epoch_text(line: dict[str, Any], epochs: int) -> str:
+    losses = " ".join(f"{name} {value:.4f}" for name, value in line["losses"].items())
+    errors = " ".join(
+        f"{name} {line[f'{name}_error']:.2f}%" for name in ("train", "meta", "test") if f"{name}_error" in line
+    )
+    rate = f"{line['images_per_second']:.0f} images/s"
+    return (
+        f"epoch {line['epoch']}/{epochs}  {losses}  error {errors}  lr {line['lr']:.4g}  {line['seconds']:.1f}s  {rate}"
+    )
+
+
+class PlainLines(Listener):
+    def __init__(self, stream: TextIO | None = None):
+        self.stream = stream or sys.stdout
+        self.epochs = 0
+
+    def started(self, epochs: int, steps_per_epoch: int, step: int) -> None:
+        self.epochs = epochs
+
+    def epoch(self, line: dict[str, Any], lambdas: dict[str, Any]) -> None:
+        self.say(epoch_text(line, self.epochs))
+
+    def say(self, text: str) -> None:
+        print(text, file=self.stream, flush=True)
+
+
+class Bars(Listener):
+    """One bar over all steps with the loss, the last test error and the time left."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("epoch"),
+            MofNCompleteColumn(),
+            BarColumn(),
+            TextColumn("loss {task.fields[loss]}  test error {task.fields[error]}"),
+            TimeRemainingColumn(),
+        )
+        self.shown = 0.0
+
+    def started(self, epochs: int, steps_per_epoch: int, step: int) -> None:
+        self.steps_per_epoch = steps_per_epoch
+        self.task = self.bar.add_task("", total=epochs, completed=step // steps_per_epoch, loss="–", error="–")
+        self.bar.start()
+
+    def stepped(self, step: int, loss: float) -> None:
+        if time.monotonic() - self.shown > 0.1:
+            self.shown = time.monotonic()
+            self.bar.update(self.task, completed=step // self.steps_per_epoch, loss=f"{loss:.4f}")
+
+    def epoch(self, line: dict[str, Any], lambdas: dict[str, Any]) -> None:
+        error = f"{line['test_error']:.2f}%" if "test_error" in line else "–"
+        self.bar.update(self.task, completed=line["epoch"], error=error)
+
+    def say(self, text: str) -> None:
+        self.bar.console.print(text, markup=False, highlight=False)
+
+    def stopped(self) -> None:
+        self.bar.stop()

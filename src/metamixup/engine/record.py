@@ -1,0 +1,57 @@
+"""The sums of one epoch that become its line of metrics.jsonl. They are part of a checkpoint."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from metamixup.engine.lambdas import Lambdas
+from metamixup.engine.step import Done
+
+
+class Recorder:
+    def __init__(self, num_classes: int):
+        self.lambdas = Lambdas(num_classes)
+        self.reset()
+
+    def reset(self) -> None:
+        self.steps = self.images = 0
+        self.losses: dict[str, Tensor] = {}
+        self.seconds = {"total": 0.0, "loader": 0.0, "meta": 0.0}
+        self.lambdas.reset()
+
+    def step(self, done: Done) -> None:
+        for name, value in done.losses.items():
+            before = self.losses.get(name, 0.0)
+            self.losses[name] = value.detach().double() + before
+        self.lambdas.add(done.mixture.lam, done.pairs.labels, done.mixture.partner)
+        self.steps += 1
+        self.images += done.images
+        for part, seconds in done.seconds.items():
+            self.seconds[part] += seconds
+
+    def line(self) -> dict[str, Any]:
+        """Losses and seconds are means and sums over the epoch; shares are of the training steps' time."""
+        total = max(self.seconds["total"], 1e-9)
+        return {
+            "losses": {name: float(value) / max(1, self.steps) for name, value in self.losses.items()},
+            **self.lambdas.summary(),
+            "train_seconds": round(self.seconds["total"], 3),
+            "images_per_second": round(self.images / total, 1),
+            "loader_share": round(self.seconds["loader"] / total, 4),
+            "meta_share": round(self.seconds["meta"] / total, 4),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "steps": self.steps,
+            "images": self.images,
+            "losses": {name: value.clone() for name, value in self.losses.items()},
+            "seconds": dict(self.seconds),
+            "lambdas": self.lambdas.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
+        self.steps, self.images, self.seconds = state["steps"], state["images"], dict(state["seconds"])
+        self.losses = {name: value.to(device) for name, value in state["losses"].items()}
+        self.lambdas.load_state_dict(state["lambdas"])

@@ -1,0 +1,120 @@
+"""One training step: batch → guesses → partners → λ (drawn, refined) → loss → optimizer. Pure in (seed, step)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from metamixup.engine.runtime import Runtime
+from metamixup.engine.training import Source, Training
+from metamixup.meta import learning_rates
+from metamixup.methods.batch import Batch
+from metamixup.methods.method import Net
+from metamixup.mixing import Mixture, Pairs, soft_cross_entropy, soft_labels
+from metamixup.mixing.seeding import derived_generator, derived_seed
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a step did, for the record."""
+
+    losses: dict[str, Tensor]
+    total: float
+    lr: float
+    pairs: Pairs
+    mixture: Mixture
+    images: int
+    seconds: dict[str, float]
+
+
+class Stepper:
+    """Takes the steps of a `Training` on a `Runtime`; `net` is the model as the runtime wraps it."""
+
+    def __init__(self, training: Training, runtime: Runtime, say: Callable[[str], None]):
+        self.training, self.runtime = training, runtime
+        for _, module in training.modules():
+            runtime.adopt(module)
+        self.net, self.optimizer = runtime.setup(training.model, training.optimizer, training.compile, say)
+
+    def __call__(self, step: int) -> Done:
+        started = time.perf_counter()
+        t = self.training
+        torch.manual_seed(
+            derived_seed(t.seed, "step", step, self.runtime.rank)
+        )  # dropout too is a function of the step
+        lr = t.schedule.apply(t.optimizer, step)
+        t.model.train()
+        batch, loaded = self._batch(step), time.perf_counter()
+        with torch.no_grad():
+            batch = t.method.prepare(t.model, batch, derived_generator(t.seed, "prepare", step))
+        pairs = t.method.pairs(batch, derived_generator(t.seed, "partners", step))
+        refined = time.perf_counter()
+        mixture, reading = self._mixture(batch, pairs, step)
+        meta = time.perf_counter() - refined - reading
+        losses = t.method.loss(self.net, batch, mixture)
+        total = self._descend(losses, step, lr)
+        t.method.after_step(t.model, batch)
+        if t.ema is not None:
+            t.ema.update(t.model, step)
+        ended = time.perf_counter()
+        seconds = {"total": ended - started, "loader": loaded - started + reading, "meta": meta}
+        return Done(losses, total, lr, pairs, mixture, len(batch.x), seconds)
+
+    def _batch(self, step: int) -> Batch:
+        t = self.training
+        (x,), y, index = self._read(t.train, step)
+        epoch, progress = step // t.steps_per_epoch, step / t.steps
+        batch = Batch(x, soft_labels(y, t.num_classes, x.dtype), index, epoch=epoch, step=step, progress=progress)
+        if t.unlabelled is None or not t.method.unlabelled:
+            return batch
+        views, _, u_index = self._read(t.unlabelled, step)  # its labels stay hidden
+        more = {"u": views[0], "u2": views[1] if len(views) > 1 else None, "u_index": u_index}
+        return Batch(**{**vars(batch), **more})
+
+    def _read(self, source: Source, step: int) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
+        r = self.runtime
+        x, y, index = source.batch(step, r.rank, r.world)
+        return tuple(map(r.place, x if isinstance(x, tuple) else (x,))), y.to(r.device), index.to(r.device)
+
+    def _mixture(self, batch: Batch, pairs: Pairs, step: int) -> tuple[Mixture, float]:
+        """The mixture of the step, and the seconds spent reading the meta batch."""
+        t = self.training
+        generator = derived_generator(t.seed, "policy", step)
+        started, reading, eta = time.perf_counter(), 0.0, {}
+        if t.stage.due:
+            if t.meta is None:
+                raise ValueError("a learned policy needs a meta set")
+            (x, *_), y, _ = self._read(t.meta, step)
+            labels, eta = soft_labels(y, t.num_classes, x.dtype), learning_rates(t.model, t.optimizer)
+            reading = time.perf_counter() - started
+
+        def loss(net: Net, mixture: Mixture) -> Tensor:
+            return torch.stack(list(t.method.loss(net, batch, mixture).values())).sum()
+
+        def meta_loss(net: Net) -> Tensor:
+            return soft_cross_entropy(net(x), labels)
+
+        with self.runtime.autocast():
+            return t.stage(t.model, loss, meta_loss, pairs, eta, generator), reading
+
+    def _descend(self, losses: dict[str, Tensor], step: int, lr: float) -> float:
+        loss = torch.stack(list(losses.values())).sum()
+        value = float(loss.detach())
+        if value != value or value in (float("inf"), -float("inf")):
+            raise Diverged(step, lr, value)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.runtime.backward(loss)
+        if self.training.clip is not None:
+            self.runtime.clip(self.training.model, self.optimizer, self.training.clip)
+        self.optimizer.step()
+        return value
+
+
+class Diverged(Exception):
+    """The loss is no longer a finite number."""
+
+    def __init__(self, step: int, lr: float, loss: float):
+        super().__init__(f"the loss became {loss} at step {step} with learning rate {lr:.4g}")
+        self.step, self.lr = step, lr

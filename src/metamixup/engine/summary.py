@@ -1,0 +1,42 @@
+"""What a finished run reports: its last epoch, and the epoch that was best on the meta set. The test set chooses
+nothing."""
+
+from typing import Any
+
+from metamixup.engine.training import Training
+
+
+def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    last = lines[-1]
+    tested = {key: value for key, value in last.items() if SCORE.fullmatch(key)}
+    seconds = sum(line["train_seconds"] for line in lines)
+    return {
+        "test_error": last.get("test_error"),
+        **tested,
+        "best_by_meta": best_by_meta(lines),
+        **training.about,
+        "weights": weights,
+        "parameters": sum(p.numel() for p in training.model.parameters()),
+        "epochs": training.epochs,
+        "steps": training.steps,
+        "losses": last["losses"],
+        **{key: last[key] for key in ("lambda_mean", "lambda_quantiles", "lambda_histogram") if key in last},
+        "seconds": round(sum(line["seconds"] for line in lines), 3),
+        "train_seconds": round(seconds, 3),
+        **{share: _mean_share(lines, share, seconds) for share in ("loader_share", "meta_share")},
+    }
+
+
+def best_by_meta(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The epoch with the lowest error on the meta set, ties by its NLL, with what the test set says of it."""
+    tested = [line for line in lines if "meta_error" in line]
+    if not tested:
+        return None
+    best = min(tested, key=lambda line: (line["meta_error"], line["meta_nll"]))
+    return {
+        key: value for key, value in best.items() if key == "epoch" or key.startswith(("test_", "meta_e", "meta_n"))
+    }
+
+
+def _mean_share(lines: list[dict[str, Any]], share: str, seconds: float) -> float:
+    return round(sum(line[share] * line["train_seconds"] for line in lines) / max(seconds, 1e-9), 4)

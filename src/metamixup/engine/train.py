@@ -1,0 +1,152 @@
+"""The training loop: steps, epochs, records and checkpoints. A run that was killed goes on as if it had not been."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import safetensors.torch
+import torch
+
+from metamixup.engine import checkpoint
+from metamixup.engine.evaluate import evaluate
+from metamixup.engine.folder import RunFolder, append_line, cut_back
+from metamixup.engine.interrupt import Interrupt, Interrupted, listening
+from metamixup.engine.listener import Listener
+from metamixup.engine.record import Recorder
+from metamixup.engine.runtime import Runtime
+from metamixup.engine.step import Diverged, Stepper
+from metamixup.engine.summary import summarise
+from metamixup.engine.training import Training
+from metamixup.errors import UserError
+
+
+def train(
+    training: Training, folder: RunFolder, runtime: Runtime, listeners: Sequence[Listener] = ()
+) -> dict[str, Any]:
+    """Train to the end, from the newest good checkpoint if there is one, and return the summary.
+
+    Raises Interrupted after a signal and Diverged when the loss is no longer finite. The caller holds the folder's
+    lock and has written its config.
+    """
+    return Loop(training, folder, runtime, listeners).run()
+
+
+class Loop:
+    def __init__(self, training: Training, folder: RunFolder, runtime: Runtime, listeners: Sequence[Listener]):
+        self.training, self.folder, self.runtime, self.listeners = training, folder, runtime, listeners
+        self.stepper = Stepper(training, runtime, self.say)
+        self.recorder = Recorder(training.num_classes)
+        self.step, self.lr = 0, 0.0
+        self.saved: str | None = None
+
+    def run(self) -> dict[str, Any]:
+        self.restore()
+        t = self.training
+        for listener in self.listeners:
+            listener.started(t.epochs, t.steps_per_epoch, self.step)
+        try:
+            with listening() as interrupt:
+                self.go_on(interrupt)
+        except Diverged as error:
+            error.add_note(f"last good checkpoint: {self.saved or 'none yet'}; a lower learning rate may help (--lr)")
+            raise
+        finally:
+            for listener in self.listeners:
+                listener.stopped()
+        return self.finish()
+
+    def go_on(self, interrupt: Interrupt) -> None:
+        t, since = self.training, time.monotonic()
+        while self.step < t.steps:
+            done = self.stepper(self.step)
+            self.step, self.lr = self.step + 1, done.lr
+            self.recorder.step(done)
+            for listener in self.listeners:
+                listener.stepped(self.step, done.total)
+            whole = self.step % t.steps_per_epoch == 0
+            if whole:
+                self.end_epoch()
+            if whole or interrupt.asked or time.monotonic() - since > 60 * t.checkpoint_minutes:
+                self.save()
+                since = time.monotonic()
+            if interrupt.asked and self.step < t.steps:
+                raise Interrupted(f"stopped at step {self.step} of {t.steps}; {self.saved or 'no checkpoint'}")
+
+    def end_epoch(self) -> None:
+        t, epoch = self.training, self.step // self.training.steps_per_epoch
+        t.method.after_epoch(epoch - 1)
+        started = time.perf_counter()
+        tested = self.evaluation() if epoch % t.evaluate_every == 0 or epoch == t.epochs else {}
+        head = {"epoch": epoch, "step": self.step, "lr": self.lr}
+        line = {**head, **self.recorder.line(), **t.method.records(), **tested}
+        line["seconds"] = round(line["train_seconds"] + time.perf_counter() - started, 3)
+        lambdas = {"epoch": epoch, "step": self.step, **self.recorder.lambdas.line()}
+        append_line(self.folder.metrics, line)
+        append_line(self.folder.lambdas, lambdas)
+        self.recorder.reset()
+        for listener in self.listeners:
+            listener.epoch(line, lambdas)
+
+    def evaluation(self) -> dict[str, float]:
+        """Scores of every set as `test_error`, `meta_nll`, …"""
+        _, model = self.training.evaluated()
+        with self.runtime.autocast():
+            scored = {s.name: evaluate(model, s, self.runtime) for s in self.training.evaluation}
+        return {f"{name}_{key}": round(value, 6) for name, found in scored.items() for key, value in found.items()}
+
+    def save(self) -> None:
+        if not all(bool(p.isfinite().all()) for p in self.training.model.parameters()):
+            raise Diverged(self.step, self.lr, float("nan"))
+        state = {"training": self.training.state_dict(), "recorder": self.recorder.state_dict(), "lr": self.lr}
+        try:
+            self.saved = str(checkpoint.save(self.folder.checkpoints, self.step, state))
+        except OSError as error:
+            self.say(f"no checkpoint at step {self.step} ({error.strerror}); {self.saved or 'none'} serves meanwhile")
+
+    def restore(self) -> None:
+        found, damaged = checkpoint.newest(self.folder.checkpoints)
+        if damaged and found is None:
+            raise UserError(
+                f"{damaged[0]}: damaged, and no other checkpoint is left; "
+                f"remove {self.folder.checkpoints} to train this run from the start"
+            )
+        if damaged and found is not None:
+            self.say(f"{damaged[0].name} is damaged; going on from {found.path.name}")
+        self.step = found.step if found else 0
+        if found is not None:
+            self._load(found)
+        cut_back(self.folder.metrics, self.step)
+        cut_back(self.folder.lambdas, self.step)
+
+    def _load(self, found: checkpoint.Checkpoint) -> None:
+        try:
+            self.training.load_state_dict(found.state["training"])
+            self.recorder.load_state_dict(found.state["recorder"], self.runtime.device)
+        except (KeyError, RuntimeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{found.path}: does not fit this run ({reason}); was config.toml changed?") from error
+        self.lr, self.saved = found.state["lr"], str(found.path)
+        self.say(f"going on from step {self.step} of {self.training.steps}")
+
+    def finish(self) -> dict[str, Any]:
+        name, model = self.training.evaluated()
+        weights = {key: value.detach().cpu().contiguous().clone() for key, value in model.state_dict().items()}
+        checkpoint.write_atomically(self.folder.model, safetensors.torch.save(weights, metadata={"weights": name}))
+        summary = summarise(self.training, name, cut_back(self.folder.metrics, self.step))
+        self.folder.write_summary(summary)
+        return summary
+
+    def say(self, text: str) -> None:
+        for listener in self.listeners:
+            listener.say(text)
+
+
+def load_weights(model: torch.nn.Module, folder: RunFolder) -> None:
+    """The final weights of a run, into a model of the same shape."""
+    try:
+        model.load_state_dict(safetensors.torch.load(folder.model.read_bytes()))
+    except FileNotFoundError as error:
+        raise UserError(f"{folder.model} is missing: has the run ended? (metamixup train --resume)") from error
+    except (RuntimeError, OSError, safetensors.SafetensorError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{folder.model} does not hold this model's weights ({reason})") from error

@@ -1,0 +1,85 @@
+"""Everything one run is made of, as objects. Settings stop before this: experiments/build.py makes it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from metamixup.engine.checkpoint import like
+from metamixup.engine.evaluate import EvaluationSet
+from metamixup.engine.schedule import Schedule
+from metamixup.meta import MetaStage
+from metamixup.methods.ema import EMA
+from metamixup.methods.method import Method
+
+
+class Source(Protocol):
+    """Batches as a pure function of the step."""
+
+    @property
+    def steps_per_epoch(self) -> int: ...
+
+    def batch(self, step: int, rank: int = 0, world: int = 1) -> tuple[Tensor | tuple[Tensor, ...], Tensor, Tensor]: ...
+
+
+@dataclass
+class Training:
+    """`evaluation` sets are scored by name after each `evaluate_every`-th epoch and the last; `about` goes into the
+    summary as it stands."""
+
+    model: nn.Module
+    method: Method
+    stage: MetaStage
+    optimizer: Optimizer
+    schedule: Schedule
+    train: Source
+    num_classes: int
+    epochs: int
+    steps_per_epoch: int
+    seed: int
+    meta: Source | None = None
+    unlabelled: Source | None = None
+    evaluation: tuple[EvaluationSet, ...] = ()
+    clip: float | None = None
+    ema: EMA | None = None
+    compile: bool = False
+    evaluate_every: int = 1
+    checkpoint_minutes: float = 5.0
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        return self.epochs * self.steps_per_epoch
+
+    def modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """Every network of the run, by name."""
+        yield "model", self.model
+        yield from ((f"method.{name}", module) for name, module in self.method.modules().items())
+        if self.ema is not None:
+            yield "ema", self.ema.module
+
+    def evaluated(self) -> tuple[str, nn.Module]:
+        """The weights that are evaluated and kept: the method's choice, or the engine's moving average."""
+        return ("ema", self.ema.module) if self.ema is not None else self.method.evaluated(self.model)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "modules": {name: dict(module.state_dict()) for name, module in self.modules()},
+            "method": self.method.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "stage": self.stage.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, module in self.modules():
+            module.load_state_dict(state["modules"][name])
+        self.method.load_state_dict(state["method"])
+        self.optimizer.load_state_dict(self._in_layout(state["optimizer"]))
+        self.stage.load_state_dict(state["stage"])
+
+    def _in_layout(self, state: dict[str, Any]) -> dict[str, Any]:
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        kept = {k: {n: like(v, parameters[k]) for n, v in values.items()} for k, values in state["state"].items()}
+        return {**state, "state": kept}

@@ -1,0 +1,171 @@
+"""From settings to objects: the only place where the two meet, and where models and data meet the rest."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer
+
+from metamixup import __version__, data, models
+from metamixup.data import DataSet, ImageSet, Split, Stream
+from metamixup.data.splits import default_meta_per_class
+from metamixup.data.stream import Normalise
+from metamixup.engine.evaluate import EvaluationSet
+from metamixup.engine.schedule import Schedule
+from metamixup.engine.training import Training
+from metamixup.errors import UserError
+from metamixup.experiments.registry import make_estimator, make_policy, method_entry
+from metamixup.experiments.schema import OptimizerSettings, Settings
+from metamixup.meta import MetaStage
+from metamixup.methods.ema import EMA
+from metamixup.methods.method import Method
+from metamixup.mixing.seeding import derived_generator, derived_seed
+
+EVALUATION_BATCH = 500
+TRAIN_SAMPLE = 2000  # training images scored for `train_error`
+
+
+def build_training(settings: Settings) -> Training:
+    """All objects of a run. The same seed gives the same split, order of data and initial weights to any method."""
+    method = method_entry(settings.method).make(settings)
+    stage = build_stage(settings)
+    found = build_data(settings)
+    parts = build_split(settings, found)
+    train, meta, unlabelled = build_streams(settings, found, parts, method)
+    steps_per_epoch = (unlabelled or train).steps_per_epoch
+    model = build_model(settings, found)
+    method.setup(model)
+    return Training(
+        model=model,
+        method=method,
+        stage=stage,
+        optimizer=build_optimizer(settings.optimizer, model, method),
+        schedule=build_schedule(settings.optimizer, settings.epochs, steps_per_epoch),
+        train=train,
+        num_classes=found.num_classes,
+        epochs=settings.epochs,
+        steps_per_epoch=steps_per_epoch,
+        seed=settings.seed,
+        meta=meta,
+        unlabelled=unlabelled,
+        evaluation=build_evaluation(settings, found, parts),
+        clip=settings.optimizer.clip,
+        ema=EMA(model, settings.optimizer.ema) if settings.optimizer.ema is not None else None,
+        compile=settings.compile,
+        evaluate_every=settings.evaluate_every,
+        checkpoint_minutes=settings.checkpoint_minutes,
+        about=_about(settings, found, parts),
+    )
+
+
+def build_data(settings: Settings) -> DataSet:
+    return data.load(settings.data, settings.data_dir, settings.image_size)
+
+
+def build_model(settings: Settings, found: DataSet) -> nn.Module:
+    """Initial weights are a function of the seed alone, so that methods can be compared from the same start."""
+    channels, height, width = found.shape
+    torch.manual_seed(derived_seed(settings.seed, "model"))
+    return models.build(settings.model, found.num_classes, channels, (height, width))
+
+
+def build_stage(settings: Settings) -> MetaStage:
+    policy = make_policy(settings)
+    estimator = make_estimator(settings.estimator)
+    return MetaStage(policy, estimator if policy.learned else None, settings.estimator.every)
+
+
+def build_split(settings: Settings, found: DataSet) -> Split:
+    per_class = settings.meta.per_class or found.meta_per_class
+    return data.split(
+        found.train.labels,
+        found.num_classes,
+        seed=settings.seed,
+        labelled=settings.ssl.labels,
+        meta_per_class=per_class or default_meta_per_class(len(found.train), found.num_classes),
+        meta=settings.ssl.meta,
+        meta_in_train=settings.meta.in_train,
+        classes=found.classes,
+    )
+
+
+def build_streams(
+    settings: Settings, found: DataSet, parts: Split, method: Method
+) -> tuple[Stream, Stream, Stream | None]:
+    """Training, meta and (for methods that read it) unlabelled batches."""
+    seed, size = settings.seed, settings.batch_size
+    chosen = settings.augment
+    flip = found.flips if chosen.flip is None else chosen.flip
+    augment = data.Augment(flip, chosen.shift, chosen.crop, chosen.noise)
+    train = Stream(found.train, parts.train, size, seed, "train", augment, found.mean, found.std)
+    meta = Stream(
+        found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", augment, found.mean, found.std
+    )
+    if not method.unlabelled:
+        return train, meta, None
+    images, index = _unlabelled(settings, found, parts)
+    many = settings.ssl.batch_size or size
+    stream = Stream(images, index, many, seed, "unlabelled", augment, found.mean, found.std, method.views)
+    return train, meta, stream
+
+
+def _unlabelled(settings: Settings, found: DataSet, parts: Split) -> tuple[ImageSet, Tensor]:
+    if found.unlabelled is not None:
+        return found.unlabelled, torch.arange(len(found.unlabelled))
+    if not len(parts.unlabelled):
+        raise UserError(
+            f"method {settings.method!r} needs unlabelled images and {settings.data} has none left; "
+            "say how many labels to keep (--set ssl.labels=1000), or put images into a folder unlabelled/"
+        )
+    return found.train, parts.unlabelled
+
+
+def build_evaluation(settings: Settings, found: DataSet, parts: Split) -> tuple[EvaluationSet, ...]:
+    order = torch.randperm(len(parts.train), generator=derived_generator(settings.seed, "train sample"))
+    sample = parts.train[order[:TRAIN_SAMPLE]].sort().values
+    return (
+        evaluation_set("train", found, found.train, sample),
+        evaluation_set("meta", found, found.train, parts.meta),
+        evaluation_set("test", found, found.test, torch.arange(len(found.test))),
+    )
+
+
+def evaluation_set(name: str, found: DataSet, images: ImageSet, index: Tensor) -> EvaluationSet:
+    normalise = Normalise(found.mean, found.std, images.images)
+
+    def batches() -> Iterator[tuple[Tensor, Tensor]]:
+        for part in index.split(EVALUATION_BATCH):
+            yield normalise(images.images[part]), images.labels[part]
+
+    return EvaluationSet(name, batches)
+
+
+def build_optimizer(settings: OptimizerSettings, model: nn.Module, method: Method) -> Optimizer:
+    networks = [model, *method.modules().values()]
+    parameters = [p for network in networks for p in network.parameters() if p.requires_grad]
+    if settings.name == "sgd":
+        return SGD(parameters, settings.lr, settings.momentum, 0.0, settings.weight_decay, settings.nesterov)
+    kind = Adam if settings.name == "adam" else AdamW
+    return kind(parameters, settings.lr, weight_decay=settings.weight_decay)
+
+
+def build_schedule(settings: OptimizerSettings, epochs: int, steps_per_epoch: int) -> Schedule:
+    return Schedule(
+        steps=epochs * steps_per_epoch,
+        shape=settings.schedule,
+        warmup=round(settings.warmup_epochs * steps_per_epoch),
+        milestones=tuple(settings.milestones),
+        gamma=settings.gamma,
+    )
+
+
+def _about(settings: Settings, found: DataSet, parts: Split) -> dict[str, Any]:
+    names = {key: getattr(settings, key) for key in ("data", "model", "method", "seed", "threads", "precision")}
+    sizes = {"train": len(parts.train), "unlabelled": len(parts.unlabelled), "meta": len(parts.meta)}
+    return {
+        **names,
+        "classes": list(found.classes),
+        "images": {**sizes, "test": len(found.test)},
+        "version": __version__,
+    }

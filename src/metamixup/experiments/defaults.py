@@ -1,0 +1,13 @@
+"""The product's own defaults for each data set, where they differ from the schema's."""
+
+from typing import Any
+
+BY_DATA: dict[str, dict[str, Any]] = {
+    "digits": {"epochs": 40, "batch_size": 64, "optimizer.lr": 0.05, "augment.shift": 1, "meta.per_class": 10},
+    "mnist": {"epochs": 20, "optimizer.lr": 0.05},
+    "fashion": {"epochs": 30, "optimizer.lr": 0.05, "augment.flip": True},
+}
+
+
+def data_defaults(data: str) -> dict[str, Any]:
+    return BY_DATA.get(data, {})

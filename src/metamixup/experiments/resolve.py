@@ -1,0 +1,75 @@
+"""From what a user gave (a file, flags, --set) to the complete settings of a run, and to config.toml and back."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from metamixup.engine.checkpoint import write_atomically
+from metamixup.errors import UserError, unknown
+from metamixup.experiments.defaults import data_defaults
+from metamixup.experiments.registry import method_entry
+from metamixup.experiments.schema import Settings, check, flat, known_keys, nested
+
+
+def resolve(given: dict[str, Any], threads: int = 1) -> Settings:
+    """Complete settings. `given` holds dotted keys; it wins over the method's defaults, these over the data set's."""
+    for key in given:
+        if key not in known_keys():
+            raise unknown("setting", key, known_keys())
+    plain = check(nested(given))
+    values = {"threads": threads, **data_defaults(plain.data), **method_entry(plain.method).defaults, **given}
+    return check(nested(values))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The dotted keys of a TOML file."""
+    try:
+        return flat(tomllib.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not TOML: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_config(path: Path) -> Settings:
+    """The settings of a run as they were resolved: no default of today's version comes in."""
+    return check(nested(read_toml(path)), str(path))
+
+
+def write_config(path: Path, settings: Settings) -> None:
+    write_atomically(path, tomli_w.dumps(settings.model_dump(exclude_none=True)).encode())
+
+
+def contradiction(given: dict[str, Any], stored: Settings) -> str | None:
+    """The first given value that the stored settings do not have, told; values are compared as settings see them."""
+    before = flat(stored.model_dump())
+    after = flat(check(nested({**{k: v for k, v in before.items() if v is not None}, **given})).model_dump())
+    for key in given:
+        if after[key] != before[key]:
+            return f"{key} = {after[key]!r} contradicts the run's {key} = {before[key]!r}"
+    return None
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """`policy.step_size=5` → ("policy.step_size", 5); what is no TOML value is taken as text."""
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise UserError(f"--set {text!r}: expected key=value, for example --set policy.step_size=5")
+    if key.strip() not in known_keys():
+        raise UserError(f"--set: {unknown('setting', key.strip(), known_keys())}")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
+
+
+def default_out(settings: Settings) -> Path:
+    """runs/DATA-MODEL-METHOD-SEED, as a name that every file system takes."""
+    data = Path(settings.data).name if "/" in settings.data else settings.data
+    name = f"{data}-{settings.model}-{settings.method}-{settings.seed}"
+    return Path("runs") / re.sub(r"[^A-Za-z0-9.+_-]+", "-", name)

@@ -1,0 +1,72 @@
+"""A run in its folder: begun, gone on with, or found finished. What the command line and a grid of runs share."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from metamixup.engine.evaluate import evaluate
+from metamixup.engine.folder import RunFolder
+from metamixup.engine.listener import Listener
+from metamixup.engine.runtime import Runtime
+from metamixup.engine.train import load_weights, train
+from metamixup.errors import UserError
+from metamixup.experiments.build import build_data, build_model, build_training, evaluation_set
+from metamixup.experiments.resolve import contradiction, read_config, write_config
+from metamixup.experiments.schema import Settings
+
+
+@dataclass(frozen=True)
+class Finished:
+    summary: dict[str, Any]
+
+
+@contextmanager
+def open_run(
+    folder: RunFolder, settings: Settings, given: dict[str, Any], resume: bool
+) -> Iterator[Settings | Finished]:
+    """The settings to train with, while the folder is held; or that it is finished.
+
+    On resuming, the stored settings count; `given` (dotted keys) must not contradict them.
+    """
+    if folder.root.exists() and not folder.root.is_dir():
+        raise UserError(f"{folder.root} is a file; choose another --out")
+    if folder.holds_run and not resume:
+        raise UserError(f"{folder.root} already holds a run; go on with --resume or choose another --out")
+    if resume and folder.config.exists():
+        settings = read_config(folder.config)
+        problem = contradiction(given, settings)
+        if problem:
+            raise UserError(f"--resume: {problem} ({folder.config}); drop it or choose another --out")
+    if resume and folder.finished:
+        yield Finished(folder.read_summary())
+        return
+    with folder.locked():
+        yield settings
+
+
+def run(settings: Settings, folder: RunFolder, listeners: Sequence[Listener] = ()) -> dict[str, Any]:
+    """Build everything, and only then write the first file: a mistake in the settings leaves no trace."""
+    runtime = Runtime(settings.threads, settings.precision, settings.device)
+    training = build_training(settings)
+    if not folder.config.exists():
+        write_config(folder.config, settings)
+    return train(training, folder, runtime, listeners)
+
+
+def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:
+    """Scores of a finished run's weights on its test set."""
+    if not folder.config.exists():
+        raise UserError(f"{folder.root} is no run folder: it has no config.toml")
+    settings = read_config(folder.config)
+    settings = settings.model_copy(update={"data_dir": data_dir or settings.data_dir})
+    runtime = Runtime(settings.threads, settings.precision, settings.device)
+    found = build_data(settings)
+    model = build_model(settings, found)
+    load_weights(model, folder)
+    runtime.adopt(model)
+    test = evaluation_set("test", found, found.test, torch.arange(len(found.test)))
+    with runtime.autocast():
+        return {f"test_{key}": round(value, 6) for key, value in evaluate(model, test, runtime).items()}

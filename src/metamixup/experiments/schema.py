@@ -1,0 +1,143 @@
+"""The settings of a run: sections of plain values, checked when they are made. Unknown keys suggest the nearest."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from metamixup.errors import UserError, unknown
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class OptimizerSettings(Section):
+    """How weights are moved. `milestones` are shares of the run; `clip` bounds the gradient's norm."""
+
+    name: Literal["sgd", "adam", "adamw"] = "sgd"
+    lr: Positive = 0.1
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    nesterov: bool = False
+    weight_decay: NotNegative = 1e-4
+    schedule: Literal["cosine", "step", "constant"] = "cosine"
+    milestones: list[Share] = [0.3, 0.6, 0.9]
+    gamma: Annotated[float, Field(gt=0, le=1)] = 0.1
+    warmup_epochs: NotNegative = 0.0
+    clip: Positive | None = None
+    ema: Annotated[float, Field(ge=0, lt=1)] | None = None
+
+
+class PolicySettings(Section):
+    """Where λ comes from. `lam` is fixed's, `alpha` and `per` are Beta's (and of the first λ of a learned policy)."""
+
+    name: str = "learned"
+    lam: Share = 0.5
+    alpha: Positive = 1.0
+    per: Literal["sample", "batch"] = "sample"
+    step_size: NotNegative = 1.0
+    projection: Literal["paper", "clip", "logit"] = "logit"
+    normalise: bool = True
+
+
+class EstimatorSettings(Section):
+    """How ∇λ is found, and how often: λ is refined on every `every`-th step."""
+
+    name: str = "head"
+    every: Count = 1
+    lookahead: bool = True
+
+
+class AugmentSettings(Section):
+    """flip left out: as the data set allows. shift reflects at the border, crop fills with zeros, both in pixels."""
+
+    flip: bool | None = None
+    shift: Annotated[int, Field(ge=0)] = 0
+    crop: Annotated[int, Field(ge=0)] = 0
+    noise: NotNegative = 0.0
+
+
+class MetaSettings(Section):
+    """The meta set. per_class left out: 10 % of the training images, 10 to 100 a class; batch_size: the run's own."""
+
+    per_class: Count | None = None
+    in_train: bool = False
+    batch_size: Count | None = None
+
+
+class SslSettings(Section):
+    """Few labels. labels left out: all are used. meta: the labelled set serves as the meta set, or `extra` images."""
+
+    labels: Count | None = None
+    meta: Literal["labelled", "extra"] = "labelled"
+    batch_size: Count | None = None
+
+
+class Settings(Section):
+    data: str = "digits"
+    data_dir: str | None = None
+    image_size: Count | None = None
+    model: str = "cnn3"
+    method: str = "metamixup"
+    epochs: Count = 30
+    batch_size: Count = 128
+    seed: Annotated[int, Field(ge=0)] = 0
+    threads: Count = 1
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["32", "64", "bf16-mixed", "16-mixed"] = "32"
+    compile: bool = False
+    evaluate_every: Count = 1
+    checkpoint_minutes: Positive = 5.0
+    optimizer: OptimizerSettings = OptimizerSettings()
+    policy: PolicySettings = PolicySettings()
+    estimator: EstimatorSettings = EstimatorSettings()
+    augment: AugmentSettings = AugmentSettings()
+    meta: MetaSettings = MetaSettings()
+    ssl: SslSettings = SslSettings()
+
+
+def check(values: dict[str, Any], where: str = "settings") -> Settings:
+    """Settings from nested values; the first mistake is told as where it is and what is allowed."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise _told(error, where) from error
+
+
+def known_keys(prefix: str = "") -> list[str]:
+    """Every setting by its dotted name."""
+    return list(flat(Settings().model_dump()))
+
+
+def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"policy": {"lam": 0.5}} → {"policy.lam": 0.5}"""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found
+
+
+def nested(values: dict[str, Any]) -> dict[str, Any]:
+    """{"policy.lam": 0.5} → {"policy": {"lam": 0.5}}"""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, last = key.split(".")
+        place = found
+        for section in sections:
+            place = place.setdefault(section, {})
+            if not isinstance(place, dict):
+                raise UserError(f"setting {key!r}: {section!r} is a value, not a section")
+        place[last] = value
+    return found
+
+
+def _told(error: ValidationError, where: str) -> UserError:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return UserError(f"{where}: {unknown('setting', key, known_keys())}")
+    return UserError(f"{where}: {key} = {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}")
