@@ -1,9 +1,12 @@
 """What a finished run reports: its last epoch, and the epoch that was best on the meta set. The test set chooses
 nothing."""
 
+import re
 from typing import Any
 
 from metamixup.engine.training import Training
+
+SCORE = re.compile(r"(train|meta|test)_(error|error_top5|nll|ece)")
 
 
 def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
@@ -33,9 +36,7 @@ def best_by_meta(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
     if not tested:
         return None
     best = min(tested, key=lambda line: (line["meta_error"], line["meta_nll"]))
-    return {
-        key: value for key, value in best.items() if key == "epoch" or key.startswith(("test_", "meta_e", "meta_n"))
-    }
+    return {key: value for key, value in best.items() if key == "epoch" or SCORE.fullmatch(key)}
 
 
 def _mean_share(lines: list[dict[str, Any]], share: str, seconds: float) -> float:
