@@ -7,6 +7,8 @@ from torch import Tensor
 
 from metamixup.errors import DataError
 
+MOST_PIXELS = 2 * 10**8
+
 
 @dataclass(frozen=True)
 class ImageSet:
@@ -62,18 +64,23 @@ def _check(what: str, part: ImageSet, num_classes: int) -> None:
         raise DataError(f"{what}: labels lie in {low}…{high}, outside the classes 0…{num_classes - 1}")
 
 
-def statistics(images: Tensor, chunk: int = 4096) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def statistics(images: Tensor, chunk: int = 256) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation of each channel, read in chunks so that a memory map stays on disk.
 
-    images: (N, C, H, W). A channel without any variation gets 1, so that nothing is divided by zero.
+    images: (N, C, H, W); of very many, evenly spaced ones are read. A channel without any variation gets 1, so that
+    nothing is divided by zero.
     """
-    scale = 255.0 if images.dtype == torch.uint8 else 1.0
+    step = -(-images.numel() // MOST_PIXELS)
+    # Sums of differences from one image's mean: float32 would lose small variations about a large mean.
+    centre = images[:1].float().mean((0, 2, 3))[:, None]
     total, squares = torch.zeros(2, images.shape[1], dtype=torch.float64)
-    for part in images.split(chunk):
-        values = part.transpose(0, 1).flatten(1).double() / scale
-        total += values.sum(1)
-        squares += values.square().sum(1)
-    count = images.numel() / images.shape[1]
-    mean = total / count
-    std = (squares / count - mean.square()).clamp_min(0).sqrt()
+    count = 0
+    for start in range(0, len(images), chunk * step):
+        part = images[start : start + chunk * step : step].transpose(0, 1).flatten(1).float().sub_(centre)
+        total += part.sum(1)
+        squares += torch.linalg.vecdot(part, part)
+        count += part.shape[1]
+    scale = 255.0 if images.dtype == torch.uint8 else 1.0
+    mean = (centre[:, 0] + total / count) / scale
+    std = (squares / count - (total / count).square()).clamp_min(0).sqrt() / scale
     return tuple(mean.tolist()), tuple(s if s > 1e-6 else 1.0 for s in std.tolist())

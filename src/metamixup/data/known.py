@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metamixup.data import cifar, embedded, idx, svhn
+from metamixup.data.folder import load_folder
 from metamixup.data.images import DataSet
 from metamixup.data.npz import load_npz
 from metamixup.data.places import find
@@ -68,11 +69,13 @@ def load(name: str | Path, data_dir: Folder = None, image_size: int | None = Non
     if str(name) in KNOWN:
         return KNOWN[str(name)].load(data_dir)
     if (path := Path(name)).exists():
-        return _load_path(path)
+        return _load_path(path, image_size)
     raise unknown("data set", str(name), known_data())
 
 
-def _load_path(path: Path) -> DataSet:
+def _load_path(path: Path, image_size: int | None) -> DataSet:
+    if path.is_dir():
+        return load_folder(path, image_size)
     if path.suffix == ".npz":
         return load_npz(path)
     if path.suffix == ".mat":

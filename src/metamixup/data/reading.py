@@ -11,7 +11,7 @@ import numpy as np
 
 from metamixup.errors import DataError
 
-SLACK = 48 * 2**20
+SLACK = 56 * 2**20
 
 
 class Readable(Protocol):

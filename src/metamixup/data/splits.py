@@ -64,7 +64,7 @@ def split(
 def stratified_test(
     labels: Tensor, num_classes: int, share: float, seed: int, classes: Sequence[str] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(train, test) positions with `share` of every class in the test set, at least one; a single image is trained on."""
+    """(train, test) positions with `share` of every class in the test set, at least one; a lone image is trained on."""
     counts = labels.bincount(minlength=num_classes).tolist()
     sizes = [min(max(1, round(share * count)), max(0, count - 1)) for count in counts]
     pools = Pools(labels, num_classes, seed, classes)
