@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -49,6 +49,8 @@ class Stepper:
         batch, loaded = self._batch(step), time.perf_counter()
         with torch.no_grad():
             batch = t.method.prepare(t.model, batch, derived_generator(t.seed, "prepare", step))
+        if t.study is not None:
+            t.study.see(batch)
         pairs = t.method.pairs(batch, derived_generator(t.seed, "partners", step))
         refined = time.perf_counter()
         mixture, reading = self._mixture(batch, pairs, step)
@@ -60,7 +62,7 @@ class Stepper:
             t.ema.update(t.model, step)
         ended = time.perf_counter()
         seconds = {"total": ended - started, "loader": loaded - started + reading, "meta": meta}
-        return Done(losses, total, lr, pairs, mixture, len(batch.x), seconds)
+        return Done(losses, total, lr, pairs, t.method.served(mixture), len(batch.x), seconds)
 
     def _batch(self, step: int) -> Batch:
         t = self.training
@@ -70,8 +72,8 @@ class Stepper:
         if t.unlabelled is None or not t.method.unlabelled:
             return batch
         views, _, u_index = self._read(t.unlabelled, step)  # its labels stay hidden
-        more = {"u": views[0], "u2": views[1] if len(views) > 1 else None, "u_index": u_index}
-        return Batch(**{**vars(batch), **more})
+        others = torch.cat(views[1:]) if len(views) > 1 else None
+        return replace(batch, u=views[0], u2=others, u_index=u_index)
 
     def _read(self, source: Source, step: int) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         r = self.runtime

@@ -78,7 +78,7 @@ class Loop:
         started = time.perf_counter()
         tested = self.evaluation() if epoch % t.evaluate_every == 0 or epoch == t.epochs else {}
         head = {"epoch": epoch, "step": self.step, "lr": self.lr}
-        line = {**head, **self.recorder.line(), **t.method.records(), **tested}
+        line = {**head, **self.recorder.line(), **t.records(), **tested}
         line["seconds"] = round(line["train_seconds"] + time.perf_counter() - started, 3)
         lambdas = {"epoch": epoch, "step": self.step, **self.recorder.lambdas.line()}
         append_line(self.folder.metrics, line)

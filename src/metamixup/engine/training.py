@@ -12,6 +12,7 @@ from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.schedule import Schedule
 from metamixup.meta import MetaStage
 from metamixup.methods.ema import EMA
+from metamixup.methods.guess_study import GuessStudy
 from metamixup.methods.method import Method
 
 
@@ -42,6 +43,7 @@ class Training:
     meta: Source | None = None
     unlabelled: Source | None = None
     evaluation: tuple[EvaluationSet, ...] = ()
+    study: GuessStudy | None = None
     clip: float | None = None
     ema: EMA | None = None
     compile: bool = False
@@ -64,12 +66,17 @@ class Training:
         """The weights that are evaluated and kept: the method's choice, or the engine's moving average."""
         return ("ema", self.ema.module) if self.ema is not None else self.method.evaluated(self.model)
 
+    def records(self) -> dict[str, float]:
+        """Numbers of the epoch beyond the losses."""
+        return self.method.records() | (self.study.records() if self.study is not None else {})
+
     def state_dict(self) -> dict[str, Any]:
         return {
             "modules": {name: dict(module.state_dict()) for name, module in self.modules()},
             "method": self.method.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "stage": self.stage.state_dict(),
+            "study": self.study.state_dict() if self.study is not None else {},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -78,6 +85,8 @@ class Training:
         self.method.load_state_dict(state["method"])
         self.optimizer.load_state_dict(self._in_layout(state["optimizer"]))
         self.stage.load_state_dict(state["stage"])
+        if self.study is not None:
+            self.study.load_state_dict(state["study"])
 
     def _in_layout(self, state: dict[str, Any]) -> dict[str, Any]:
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]

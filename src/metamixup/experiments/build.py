@@ -19,6 +19,7 @@ from metamixup.experiments.registry import make_estimator, make_policy, method_e
 from metamixup.experiments.schema import OptimizerSettings, Settings
 from metamixup.meta import MetaStage
 from metamixup.methods.ema import EMA
+from metamixup.methods.guess_study import GuessStudy
 from metamixup.methods.method import Method
 from metamixup.mixing.seeding import derived_generator, derived_seed
 
@@ -50,6 +51,7 @@ def build_training(settings: Settings) -> Training:
         meta=meta,
         unlabelled=unlabelled,
         evaluation=build_evaluation(settings, found, parts),
+        study=GuessStudy(unlabelled.images.labels) if unlabelled is not None and method.unlabelled else None,
         clip=settings.optimizer.clip,
         ema=EMA(model, settings.optimizer.ema) if settings.optimizer.ema is not None else None,
         compile=settings.compile,
@@ -102,7 +104,8 @@ def build_streams(
     meta = Stream(
         found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", augment, found.mean, found.std
     )
-    if not method.unlabelled:
+    # With few labels an epoch is one pass over the unlabelled images for every method, so that all take as many steps.
+    if not method.unlabelled and settings.ssl.labels is None:
         return train, meta, None
     images, index = _unlabelled(settings, found, parts)
     many = settings.ssl.batch_size or size

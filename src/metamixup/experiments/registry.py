@@ -9,7 +9,7 @@ from metamixup.experiments.schema import EstimatorSettings, PolicySettings, Sett
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head
 from metamixup.methods.method import Method
 from metamixup.methods.supervised import Supervised
-from metamixup.policy import Beta, Fixed, Learned, Policy
+from metamixup.policy import Beta, Fixed, Learned, Policy, Reverse, Shuffle
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ ESTIMATORS: dict[str, Callable[[EstimatorSettings], Estimator]] = {
 }
 
 # Controls turn a learned policy into a rival that shares all but what it learned: `metamixup:reverse`.
-CONTROLS: dict[str, Callable[[Policy], Policy]] = {}
+CONTROLS: dict[str, Callable[[Policy], Policy]] = {"reverse": Reverse, "shuffle": Shuffle}
 
 
 def method_entry(name: str) -> MethodEntry:
