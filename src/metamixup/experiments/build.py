@@ -11,6 +11,7 @@ from metamixup import __version__, data, models
 from metamixup.data import DataSet, ImageSet, Split, Stream
 from metamixup.data.splits import default_meta_per_class
 from metamixup.data.stream import Normalise
+from metamixup.data.subset import take_subset
 from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.schedule import Schedule
 from metamixup.engine.training import Training
@@ -30,8 +31,8 @@ TRAIN_SAMPLE = 2000  # training images scored for `train_error`
 def build_training(settings: Settings) -> Training:
     """All objects of a run. The same seed gives the same split, order of data and initial weights to any method."""
     method = method_entry(settings.method).make(settings)
-    stage = build_stage(settings)
     found = build_data(settings)
+    stage = build_stage(settings, found)
     parts = build_split(settings, found)
     train, meta, unlabelled = build_streams(settings, found, parts, method)
     steps_per_epoch = (unlabelled or train).steps_per_epoch
@@ -62,7 +63,8 @@ def build_training(settings: Settings) -> Training:
 
 
 def build_data(settings: Settings) -> DataSet:
-    return data.load(settings.data, settings.data_dir, settings.image_size)
+    found = data.load(settings.data, settings.data_dir, settings.image_size)
+    return found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
 
 
 def build_model(settings: Settings, found: DataSet) -> nn.Module:
@@ -72,8 +74,8 @@ def build_model(settings: Settings, found: DataSet) -> nn.Module:
     return models.build(settings.model, found.num_classes, channels, (height, width))
 
 
-def build_stage(settings: Settings) -> MetaStage:
-    policy = make_policy(settings)
+def build_stage(settings: Settings, found: DataSet) -> MetaStage:
+    policy = make_policy(settings, found.shape[1:])
     estimator = make_estimator(settings.estimator)
     return MetaStage(policy, estimator if policy.learned else None, settings.estimator.every)
 

@@ -4,12 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from metamixup.engine import checkpoint
+from metamixup.engine.folder import RunFolder
 from metamixup.errors import UserError, unknown
 from metamixup.experiments.schema import EstimatorSettings, PolicySettings, Settings
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head
+from metamixup.methods.adamixup import AdaMixUp
+from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
 from metamixup.methods.supervised import Supervised
-from metamixup.policy import Beta, Fixed, Learned, Policy, Reverse, Shuffle
+from metamixup.policy import Beta, CutMix, Fixed, Learned, Policy, Replay, Reverse, Shuffle
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,26 @@ METHODS: dict[str, MethodEntry] = {
     "baseline": MethodEntry("no mixing", _supervised, {"policy.name": "fixed", "policy.lam": 1.0}),
     "mixup": MethodEntry("λ ~ Beta(α, α) (policy.alpha, policy.per)", _supervised, {"policy.name": "beta"}),
     "fixed": MethodEntry("one λ for all pairs (policy.lam)", _supervised, {"policy.name": "fixed", "policy.lam": 0.3}),
+    "manifold": MethodEntry(
+        "Manifold MixUp: at the input or after one of the first stages", lambda s: Manifold(), {"policy.name": "beta"}
+    ),
+    "cutmix": MethodEntry("a box of the partner is pasted in", _supervised, {"policy.name": "cutmix"}),
+    # AdaMixUp turns the uniform number that the policy draws into its own λ = a + u·b.
+    "adamixup-no-discriminator": MethodEntry(
+        "AdaMixUp: a generator proposes λ", lambda s: AdaMixUp(discriminate=False), {"policy.name": "beta"}
+    ),
+    "adamixup": MethodEntry(
+        "AdaMixUp with its intrusion discriminator", lambda s: AdaMixUp(discriminate=True), {"policy.name": "beta"}
+    ),
     "metamixup": MethodEntry("λ learned from a meta set (Algorithm 1)", _supervised, {"policy.name": "learned"}),
 }
 
-POLICIES: dict[str, Callable[[PolicySettings], Policy]] = {
-    "fixed": lambda p: Fixed(p.lam),
-    "beta": lambda p: Beta(p.alpha, p.per),
-    "learned": lambda p: Learned(p.step_size, p.projection, p.normalise, Beta(p.alpha, p.per)),
+ImageSize = tuple[int, int]
+POLICIES: dict[str, Callable[[PolicySettings, ImageSize], Policy]] = {
+    "fixed": lambda p, size: Fixed(p.lam),
+    "beta": lambda p, size: Beta(p.alpha, p.per),
+    "cutmix": lambda p, size: CutMix(size, p.alpha, p.per),
+    "learned": lambda p, size: Learned(p.step_size, p.projection, p.normalise, Beta(p.alpha, p.per)),
 }
 
 ESTIMATORS: dict[str, Callable[[EstimatorSettings], Estimator]] = {
@@ -45,7 +62,20 @@ ESTIMATORS: dict[str, Callable[[EstimatorSettings], Estimator]] = {
 }
 
 # Controls turn a learned policy into a rival that shares all but what it learned: `metamixup:reverse`.
-CONTROLS: dict[str, Callable[[Policy], Policy]] = {"reverse": Reverse, "shuffle": Shuffle}
+CONTROLS: dict[str, Callable[[Policy, PolicySettings], Policy]] = {
+    "reverse": lambda policy, p: Reverse(policy),
+    "shuffle": lambda policy, p: Shuffle(policy),
+    "replay": lambda policy, p: Replay(policy, _replayed(p)),
+}
+
+
+def _replayed(settings: PolicySettings) -> dict[str, Any]:
+    if settings.replay is None:
+        raise UserError("control 'replay' needs the run folder whose policy it serves (--set policy.replay=FOLDER)")
+    found, _ = checkpoint.newest(RunFolder(settings.replay).checkpoints)
+    if found is None:
+        raise UserError(f"policy.replay: {settings.replay} holds no checkpoint, so there is no policy to serve again")
+    return found.state["training"]["stage"]["policy"]
 
 
 def method_entry(name: str) -> MethodEntry:
@@ -58,16 +88,16 @@ def method_entry(name: str) -> MethodEntry:
     return METHODS[base]
 
 
-def make_policy(settings: Settings) -> Policy:
+def make_policy(settings: Settings, image_size: ImageSize) -> Policy:
     if settings.policy.name not in POLICIES:
         raise unknown("policy", settings.policy.name, POLICIES)
-    policy = POLICIES[settings.policy.name](settings.policy)
+    policy = POLICIES[settings.policy.name](settings.policy, image_size)
     control = settings.method.partition(":")[2]
     if not control:
         return policy
     if not policy.learned:
         raise UserError(f"method {settings.method!r}: policy {settings.policy.name!r} learns nothing to control")
-    return CONTROLS[control](policy)
+    return CONTROLS[control](policy, settings.policy)
 
 
 def make_estimator(settings: EstimatorSettings) -> Estimator:

@@ -33,7 +33,8 @@ class OptimizerSettings(Section):
 
 
 class PolicySettings(Section):
-    """Where λ comes from. `lam` is fixed's, `alpha` and `per` are Beta's (and of the first λ of a learned policy)."""
+    """Where λ comes from. `lam` is fixed's, `alpha` and `per` are Beta's (and of the first λ of a learned policy);
+    `replay` is the run folder whose final policy the control of that name serves."""
 
     name: str = "learned"
     lam: Share = 0.5
@@ -42,6 +43,7 @@ class PolicySettings(Section):
     step_size: NotNegative = 1.0
     projection: Literal["paper", "clip", "logit"] = "logit"
     normalise: bool = True
+    replay: str | None = None
 
 
 class EstimatorSettings(Section):
@@ -81,6 +83,7 @@ class Settings(Section):
     data: str = "digits"
     data_dir: str | None = None
     image_size: Count | None = None
+    subset: Count | None = None
     model: str = "cnn3"
     method: str = "metamixup"
     epochs: Count = 30

@@ -1,0 +1,42 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metamixup.data import DataSet, ImageSet
+from metamixup.data.subset import take_subset
+from metamixup.errors import DataError
+
+
+def made(counts: list[int]) -> DataSet:
+    labels = torch.cat([torch.full((n,), c) for c, n in enumerate(counts)])
+    images = torch.arange(len(labels), dtype=torch.uint8).view(-1, 1, 1, 1)
+    part = ImageSet(images, labels)
+    return DataSet("made", part, part, tuple(map(str, range(len(counts)))), (0.0,), (1.0,))
+
+
+@settings(max_examples=50, deadline=None)
+@given(counts=st.lists(st.integers(1, 20), min_size=1, max_size=6), share=st.floats(0, 1), seed=st.integers(0, 99))
+def test_the_size_is_exact_and_classes_keep_their_shares(counts, share, seed):
+    whole = made(counts)
+    size = max(1, round(share * sum(counts)))
+    part = take_subset(whole, size, seed).train
+    assert len(part) == size
+    kept = part.images.flatten().tolist()
+    assert len(set(kept)) == size
+    assert torch.equal(whole.train.labels[kept], part.labels)
+    found = part.labels.bincount(minlength=len(counts)).tolist()
+    assert all(abs(n - size * c / sum(counts)) < 1 for n, c in zip(found, counts, strict=True))
+
+
+def test_the_seed_decides_and_the_test_set_stays():
+    whole = made([50, 50])
+    first, again, other = (take_subset(whole, 20, seed) for seed in (0, 0, 1))
+    assert torch.equal(first.train.images, again.train.images)
+    assert not torch.equal(first.train.images, other.train.images)
+    assert first.test is whole.test
+
+
+def test_more_than_there_is_is_refused():
+    with pytest.raises(DataError, match="only 10"):
+        take_subset(made([5, 5]), 11, 0)
