@@ -48,7 +48,7 @@ class Mixed:
     def partner(self) -> Tensor:
         return self.mixture.partner
 
-    def outputs(self, model: Net) -> Any:
+    def outputs(self, model: Callable[..., Any]) -> Any:
         """What the model makes of the blended batch, wherever it is blended; `model(mixed.x)` for `mix_at="input"`."""
         return self.place.outputs(model, self.source, self.mixture)
 

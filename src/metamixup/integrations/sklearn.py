@@ -1,0 +1,150 @@
+"""A scikit-learn classifier for arrays in memory: a network trained with learned mixing."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from metamixup.data.splits import stratified_test
+from metamixup.integrations.meta_batches import MetaBatches
+from metamixup.mixer import MetaMixUp
+from metamixup.mixing.seeding import derived_generator
+from metamixup.policy import Policy
+
+MakeModule = Callable[[tuple[int, ...], int], nn.Module]
+
+
+class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
+    """`fit`, `predict`, `predict_proba` and `score` for arrays (n, features), or (n, …) with a `module` of one's own.
+
+    `module` is an `nn.Module` that gives logits, or a function (shape of a sample, classes) → module; by default two
+    hidden layers on standardised features. `meta_share` of the training data is held out to learn λ from. `policy`,
+    `estimator`, `every` and `mix_at` are those of `MetaMixUp`.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module | MakeModule | None = None,
+        *,
+        epochs: int = 50,
+        batch_size: int = 64,
+        lr: float = 0.05,
+        weight_decay: float = 1e-4,
+        meta_share: float = 0.1,
+        policy: Policy | None = None,
+        estimator: Any = "head",
+        every: int = 1,
+        mix_at: str = "input",
+        device: str = "cpu",
+        random_state: Any = None,
+    ):
+        self.module = module
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.meta_share = meta_share
+        self.policy = policy
+        self.estimator = estimator
+        self.every = every
+        self.mix_at = mix_at
+        self.device = device
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "MetaMixUpClassifier":
+        X, y = validate_data(self, X, y, dtype=np.float32, allow_nd=self.module is not None)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        x, labels = torch.from_numpy(X), torch.from_numpy(codes.astype(np.int64))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with torch.random.fork_rng(devices=[]):  # weights and dropout follow random_state; the user's stream stands
+            torch.manual_seed(seed)
+            self.module_ = self._module(x, len(self.classes_)).to(self.device)
+            self._train(x, labels, seed)
+        self.module_.eval()
+        return self
+
+    def _module(self, x: Tensor, classes: int) -> nn.Module:
+        if isinstance(self.module, nn.Module):
+            return deepcopy(self.module)
+        return self.module(tuple(x.shape[1:]), classes) if self.module else multilayer(x, classes)
+
+    def _train(self, x: Tensor, labels: Tensor, seed: int) -> None:
+        train, held_out = stratified_test(labels, len(self.classes_), self.meta_share, seed)
+        held_out = held_out if len(held_out) else train  # a sample a class: then what is trained on must serve
+        meta = MetaBatches((x[held_out], labels[held_out]), seed)
+        optimizer = torch.optim.SGD(self.module_.parameters(), self.lr, momentum=0.9, weight_decay=self.weight_decay)
+        rate = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, self.epochs))
+        mixer = self._mixer(seed)
+        self.module_.train()
+        for epoch in range(self.epochs):
+            order = torch.randperm(len(train), generator=derived_generator(seed, "order", epoch))
+            for rows in train[order].split(self.batch_size):
+                batch = x[rows], labels[rows], *meta.next(len(rows))
+                self._step(mixer, optimizer, [part.to(self.device) for part in batch])
+            rate.step()
+
+    def _mixer(self, seed: int) -> MetaMixUp:
+        return MetaMixUp(
+            self.module_,
+            len(self.classes_),
+            policy=deepcopy(self.policy),
+            estimator=deepcopy(self.estimator),
+            every=self.every,
+            mix_at=self.mix_at,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _step(mixer: MetaMixUp, optimizer: torch.optim.Optimizer, batch: list[Tensor]) -> None:
+        mixed = mixer(*batch, lr=optimizer)
+        loss = cross_entropy(mixed.outputs(mixer.model), mixed.y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    @torch.no_grad()
+    def predict_proba(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, allow_nd=self.module is not None, reset=False)
+        parts = torch.from_numpy(X).split(max(self.batch_size, 256))
+        return torch.cat([self.module_(part.to(self.device)).softmax(1).cpu() for part in parts]).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        codes = self.predict_proba(X).argmax(1)
+        return self.classes_[codes]
+
+
+class Standardise(nn.Module):
+    """(x − mean) / deviation of the training features, which it keeps."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, x: Tensor):
+        super().__init__()
+        self.register_buffer("mean", x.mean(0))
+        self.register_buffer("deviation", x.std(0, correction=0).clamp_min(1e-6))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.mean) / self.deviation
+
+
+def multilayer(x: Tensor, classes: int, width: int = 64) -> nn.Sequential:
+    """Two hidden layers on standardised features. x: (n, features), the training set."""
+    return nn.Sequential(
+        Standardise(x),
+        nn.Linear(x.shape[1], width),
+        nn.ReLU(),
+        nn.Linear(width, width),
+        nn.ReLU(),
+        nn.Linear(width, classes),
+    )

@@ -1,0 +1,65 @@
+"""The classifier for arrays, by scikit-learn's own checks."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import nn
+
+from metamixup import Beta
+from metamixup.integrations.sklearn import MetaMixUpClassifier
+
+X, Y = load_iris(return_X_y=True)
+
+
+@parametrize_with_checks([MetaMixUpClassifier(epochs=12, lr=0.1, random_state=0)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_learns_and_keeps_the_users_labels_and_random_state():
+    names = np.array(["setosa", "versicolor", "virginica"])[Y]
+    before = torch.get_rng_state()
+    model = MetaMixUpClassifier(epochs=20, random_state=0).fit(X, names)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert model.score(X, names) > 0.85
+    np.testing.assert_allclose(model.predict_proba(X).sum(1), 1, rtol=1e-5)
+    same = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(same.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(clone(model).fit(X, names).predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("options", [{"policy": Beta(0.4)}, {"estimator": "exact", "mix_at": "features", "every": 2}])
+def test_options_of_the_mixer_and_cross_validation(options):
+    scores = cross_val_score(MetaMixUpClassifier(epochs=10, lr=0.1, random_state=0, **options), X, Y, cv=2)
+    assert scores.mean() > 0.75
+
+
+@pytest.mark.parametrize("form", ["module", "function"])
+def test_images_with_a_module_of_ones_own(form):
+    images = np.random.default_rng(0).normal(size=(40, 1, 4, 4)) + (np.arange(40) % 2)[:, None, None, None]
+
+    def make(shape, classes):
+        return nn.Sequential(
+            nn.Conv2d(shape[0], 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(16, classes)
+        )
+
+    module = make((1, 4, 4), 2) if form == "module" else make
+    model = MetaMixUpClassifier(module, epochs=8, batch_size=16, random_state=0).fit(images, np.arange(40) % 2)
+    assert model.predict(images).shape == (40,)
+    assert model.module_ is not module
+
+
+def test_a_sample_a_class_still_trains():
+    assert MetaMixUpClassifier(epochs=2, random_state=0).fit(X[[0, 50, 100]], [0, 1, 2]).predict(X[:2]).shape == (2,)
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        MetaMixUpClassifier().predict(X)
