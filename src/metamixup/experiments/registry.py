@@ -8,6 +8,7 @@ from metamixup.engine import checkpoint
 from metamixup.engine.folder import RunFolder
 from metamixup.errors import UserError, unknown
 from metamixup.experiments.schema import EstimatorSettings, PolicySettings, Settings
+from metamixup.experiments.semi_supervised import SEMI_SUPERVISED
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head
 from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.manifold import Manifold
@@ -45,6 +46,7 @@ METHODS: dict[str, MethodEntry] = {
         "AdaMixUp with its intrusion discriminator", lambda s: AdaMixUp(discriminate=True), {"policy.name": "beta"}
     ),
     "metamixup": MethodEntry("λ learned from a meta set (Algorithm 1)", _supervised, {"policy.name": "learned"}),
+    **{name: MethodEntry(*entry) for name, entry in SEMI_SUPERVISED.items()},
 }
 
 ImageSize = tuple[int, int]

@@ -72,11 +72,30 @@ class MetaSettings(Section):
 
 
 class SslSettings(Section):
-    """Few labels. labels left out: all are used. meta: the labelled set serves as the meta set, or `extra` images."""
+    """Few labels. labels left out: all are used. meta: the labelled set serves as the meta set, or `extra` images.
+
+    batch_size: of the unlabelled images. sigma, sigma_drop, sigma_every: σ_0, σ_d and K of pseudo-labels.
+    weight: of the unlabelled loss, ramped up over a share of the run (or, above 1, a number of steps). ema: a teacher's
+    decay. temperature, augmentations: MixMatch's T and K. epsilon, xi, iterations: VAT's. entropy: its EM's weight.
+    """
 
     labels: Count | None = None
     meta: Literal["labelled", "extra"] = "labelled"
     batch_size: Count | None = None
+    sigma: Annotated[float, Field(gt=0, le=1)] = 0.95
+    sigma_drop: NotNegative = 0.05
+    sigma_every: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 30
+    weight: NotNegative = 1.0
+    ramp: Literal["none", "linear", "exponential"] = "none"
+    ramp_over: NotNegative = 0.4
+    ema: Annotated[float, Field(ge=0, lt=1)] = 0.999
+    ema_warmup: bool = True
+    temperature: Positive = 0.5
+    augmentations: Count = 2
+    epsilon: Positive = 6.0
+    xi: Positive = 1e-6
+    iterations: Count = 1
+    entropy: NotNegative = 0.0
 
 
 class Settings(Section):

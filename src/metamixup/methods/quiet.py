@@ -9,10 +9,11 @@ from metamixup.methods.method import Net
 
 def quiet(net: Net) -> Net:
     """The same function of its input, gradients included. A net that is no module (a looked-ahead one) works on
-    copies of the buffers already, so it is returned as it is."""
-    if not isinstance(net, nn.Module):
+    copies of the buffers already, so it is returned as it is; a compiled one serves in its plain form."""
+    module = getattr(net, "plain", net)
+    if not isinstance(module, nn.Module):
         return net
-    return lambda x: functional_call(net, {name: buffer.clone() for name, buffer in net.named_buffers()}, (x,))
+    return lambda x: functional_call(module, {name: buffer.clone() for name, buffer in module.named_buffers()}, (x,))
 
 
 @torch.no_grad()
