@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from metamixup.data.images import DataSet, ImageSet
-from metamixup.data.places import data_folders, find
 from metamixup.data.reading import read_exactly
 from metamixup.data.tar import read_members
 from metamixup.errors import DataError
@@ -76,14 +75,6 @@ def cifar100(labels: Literal["fine", "coarse"] = "fine") -> Layout:
     )
 
 
-def load_cifar(layout: Layout, data_dir: str | Path | None) -> DataSet:
-    try:
-        place = find(layout.name, data_dir, (layout.folder, layout.name), lambda folder: has_cifar(layout, folder))
-    except DataError as missing:
-        raise _refuse_pickles(layout, data_dir) or missing from None
-    return read_cifar(layout, place)
-
-
 def has_cifar(layout: Layout, folder: Path) -> bool:
     return (folder / layout.archive).is_file() or any((folder / name).is_file() for name in layout.train)
 
@@ -138,14 +129,3 @@ def _class_names(layout: Layout, content: np.ndarray | None) -> tuple[str, ...]:
     text = b"" if content is None else content.tobytes()
     names = tuple(text.decode("utf-8", "replace").split())
     return names if len(names) == layout.num_classes else tuple(str(c) for c in range(layout.num_classes))
-
-
-def _refuse_pickles(layout: Layout, data_dir: str | Path | None) -> DataError | None:
-    for folder in data_folders(data_dir):
-        for name in layout.pickled:
-            if (folder / name).exists():
-                return DataError(
-                    f"{folder / name}: this is the pickled version, and reading a pickle runs any code it holds; "
-                    f"take the binary version, {layout.archive}, from the same page"
-                )
-    return None

@@ -2,6 +2,8 @@
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +24,31 @@ def decode(source: Path | bytes, size: int, channels: int, name: str | None = No
     Transparent images are laid on white, 16-bit ones scaled to bytes, EXIF orientation is followed.
     """
     name = name or str(source)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pillow warns of oddities in metadata, which do not matter here
-        try:
-            return _square(source, size, channels, name)
-        except DataError:
-            raise
-        except Exception as problem:  # its decoders have many errors for damaged bytes
-            raise DataError(f"{name}: cannot be read as an image ({_short(problem)})") from problem
+    try:
+        return _square(source, size, channels, name)
+    except DataError:
+        raise
+    except Exception as problem:  # pillow's decoders have many errors for damaged bytes
+        raise DataError(f"{name}: cannot be read as an image ({_short(problem)})") from problem
 
 
 def probe(source: Path | bytes) -> tuple[int, int, bool] | None:
     """(width, height, grey) from the header alone, or None where there is no readable one."""
     from PIL import Image
 
+    try:
+        with Image.open(_stream(source), formats=FORMATS) as image:
+            return *image.size, image.mode in GREY
+    except Exception:  # a damaged file is named when it is decoded
+        return None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Pillow warns of oddities in metadata, which do not matter here. To be entered outside of any threads."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            with Image.open(_stream(source), formats=FORMATS) as image:
-                return *image.size, image.mode in GREY
-        except Exception:  # a damaged file is named when it is decoded
-            return None
+        yield
 
 
 def _square(source: Path | bytes, size: int, channels: int, name: str) -> np.ndarray:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from metamixup.data.arrays import SPLIT_SEED, TEST_SHARE
-from metamixup.data.decode import probe
+from metamixup.data.decode import probe, quiet
 from metamixup.data.images import DataSet, ImageSet, statistics
 from metamixup.data.packed import packed
 from metamixup.data.splits import stratified_test
@@ -30,12 +30,12 @@ def load_folder(
     all grey have one channel.
     """
     tree = scan(root)
-    train, test = (tree.train, tree.test) if tree.test is not None else _with_test(tree)
+    train, test = parts_of(tree)
     files = [*train, *test, *tree.unlabelled]
-    shape = _shape([file.path for file in files], image_size)
+    shape = image_shape([file.path for file in files], image_size)
     mark = fingerprint(root, files)
     paths = [file.path for file in files]
-    images = packed(root, paths, mark, shape, progress or (lambda done: None))
+    images = packed(root, paths, mark, shape, progress)
     ends = [0, len(train), len(train) + len(test), len(files)]
     parts = [_part(images, files, shape, low, high) for low, high in pairwise(ends)]
     mean, std = statistics(parts[0].images)
@@ -50,8 +50,10 @@ def _part(images: Tensor | None, files: list[ImageFile], shape: tuple[int, int, 
     return ImageSet(streamed, labels)  # type: ignore[arg-type]
 
 
-def _with_test(tree: Tree) -> tuple[list[ImageFile], list[ImageFile]]:
-    """A folder without a test set gives up a fifth of every class, the same one each time."""
+def parts_of(tree: Tree) -> tuple[list[ImageFile], list[ImageFile]]:
+    """(train, test); a folder without a test set gives up a fifth of every class, the same one each time."""
+    if tree.test is not None:
+        return tree.train, tree.test
     labels = torch.tensor([file.label for file in tree.train])
     train, test = stratified_test(labels, len(tree.classes), TEST_SHARE, SPLIT_SEED, tree.classes)
     if not len(test):
@@ -59,9 +61,11 @@ def _with_test(tree: Tree) -> tuple[list[ImageFile], list[ImageFile]]:
     return [tree.train[place] for place in train.tolist()], [tree.train[place] for place in test.tolist()]
 
 
-def _shape(files: list[Path], image_size: int | None) -> tuple[int, int, int]:
+def image_shape(files: list[Path], image_size: int | None) -> tuple[int, int, int]:
     """(C, H, W) from the headers of a few files, evenly spaced."""
-    found = [header for path in files[:: -(-len(files) // PROBED)] if (header := probe(path)) is not None]
+    with quiet():
+        headers = [probe(path) for path in files[:: -(-len(files) // PROBED)]]
+    found = [header for header in headers if header is not None]
     channels = 1 if found and all(grey for _, _, grey in found) else 3
     if image_size is None:
         sides = {side for width, height, _ in found for side in (width, height)}

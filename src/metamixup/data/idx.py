@@ -7,11 +7,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from metamixup.data.images import ImageSet
+from metamixup.data.images import DataSet, ImageSet
 from metamixup.data.reading import Readable, read_exactly, unpacked
 from metamixup.errors import DataError
 
 UNSIGNED_BYTE = 8
+CLOTHES = (
+    *("T-shirt/top", "trouser", "pullover", "dress", "coat"),
+    *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
+)
 
 
 def read_idx(path: Path, ndim: int) -> Tensor:
@@ -33,6 +37,16 @@ def _parse(path: Path, stream: Readable, ndim: int) -> Tensor:
     if stream.read(1):
         raise DataError(f"{path}: holds more than the {len(values)} bytes that its header promises")
     return torch.from_numpy(values).reshape(shape)
+
+
+def load_mnist(folder: Path) -> DataSet:
+    train, test = read_pair(folder, "train"), read_pair(folder, "t10k")
+    return DataSet("mnist", train, test, tuple("0123456789"), mean=(0.1307,), std=(0.3081,), flips=False)
+
+
+def load_fashion(folder: Path) -> DataSet:
+    train, test = read_pair(folder, "train"), read_pair(folder, "t10k")
+    return DataSet("fashion", train, test, CLOTHES, mean=(0.2860,), std=(0.3530,))
 
 
 def read_pair(folder: Path, stem: str) -> ImageSet:

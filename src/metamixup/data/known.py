@@ -2,82 +2,110 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from metamixup.data import cifar, embedded, idx, svhn
+from metamixup.data import cifar, idx, svhn
+from metamixup.data.embedded import load_digits
 from metamixup.data.folder import load_folder
+from metamixup.data.hub import load_hub, load_parquet
 from metamixup.data.images import DataSet
 from metamixup.data.npz import load_npz
-from metamixup.data.places import find
-from metamixup.errors import DataError, unknown
+from metamixup.data.places import Folder, find, refuse_pickles
+from metamixup.errors import DataError, UserError, unknown
 
-Folder = str | Path | None
-DIGITS = tuple("0123456789")
-CLOTHES = (
-    *("T-shirt/top", "trouser", "pullover", "dress", "coat"),
-    *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
-)
+IMAGENET_SIZE = 100
+FILES = {".npz": load_npz, ".mat": svhn.load_file, ".parquet": load_parquet}
 
 
 @dataclass(frozen=True)
 class Known:
-    """A named data set: how it is loaded, and what `metamixup data ls` tells about it."""
+    """A named data set: where its files are looked for, how they are read, and what `metamixup data ls` tells."""
 
-    load: Callable[[Folder], DataSet]
+    read: Callable[[Path], DataSet]
+    fits: Callable[[Path], bool]
+    folders: tuple[str, ...]
     what: str
     licence: str
+    pickled: tuple[str, ...] = ()
+
+    def place(self, name: str, data_dir: Folder) -> Path:
+        try:
+            return find(name, data_dir, self.folders, self.fits)
+        except DataError:
+            refuse_pickles(data_dir, self.pickled)
+            raise
 
 
-def _idx(
-    name: str, folders: tuple[str, ...], classes: tuple[str, ...], mean: float, std: float, flips: bool
-) -> Callable[[Folder], DataSet]:
-    def load(data_dir: Folder) -> DataSet:
-        folder = find(name, data_dir, folders, idx.has_idx)
-        train, test = idx.read_pair(folder, "train"), idx.read_pair(folder, "t10k")
-        return DataSet(name, train, test, classes, mean=(mean,), std=(std,), flips=flips)
-
-    return load
+def _cifar(layout: cifar.Layout, what: str) -> Known:
+    fits, folders = partial(cifar.has_cifar, layout), (layout.folder, layout.name)
+    return Known(partial(cifar.read_cifar, layout), fits, folders, what, "not stated", layout.pickled)
 
 
-def _cifar(layout: cifar.Layout) -> Callable[[Folder], DataSet]:
-    return lambda data_dir: cifar.load_cifar(layout, data_dir)
+def _has_train(folder: Path) -> bool:
+    return (folder / "train").is_dir()
+
+
+def _imagenet(folder: Path, image_size: int = IMAGENET_SIZE) -> DataSet:
+    return load_folder(folder, image_size, "imagenet")
 
 
 KNOWN = {
-    "digits": Known(lambda data_dir: embedded.load_digits(), "1,797 digits, 8×8, embedded", "CC BY 4.0"),
-    "mnist": Known(
-        _idx("mnist", ("mnist", "MNIST/raw"), DIGITS, 0.1307, 0.3081, False), "70,000 digits, 28×28", "CC BY-SA 3.0"
-    ),
+    "mnist": Known(idx.load_mnist, idx.has_idx, ("mnist", "MNIST/raw"), "70,000 digits, 28×28", "CC BY-SA 3.0"),
     "fashion": Known(
-        _idx("fashion", ("fashion-mnist", "fashion", "FashionMNIST/raw"), CLOTHES, 0.2860, 0.3530, True),
-        "70,000 clothes, 28×28",
-        "MIT",
+        *(idx.load_fashion, idx.has_idx, ("fashion-mnist", "fashion", "FashionMNIST/raw")),
+        *("70,000 pieces of clothing, 28×28", "MIT"),
     ),
-    "svhn": Known(svhn.load_svhn, "99,289 house numbers, 32×32 colour", "non-commercial use"),
-    "cifar10": Known(_cifar(cifar.CIFAR10), "60,000 photos, 32×32 colour, 10 classes", "not stated"),
-    "cifar100": Known(_cifar(cifar.cifar100()), "60,000 photos, 32×32 colour, 100 classes", "not stated"),
-    "cifar100-coarse": Known(_cifar(cifar.cifar100("coarse")), "CIFAR-100 by its 20 superclasses", "not stated"),
+    "svhn": Known(
+        *(svhn.load_svhn, svhn.has_svhn, ("svhn", "SVHN")),
+        *("99,289 house numbers, 32×32, colour", "non-commercial use"),
+    ),
+    "cifar10": _cifar(cifar.CIFAR10, "60,000 photos, 32×32, colour, 10 classes"),
+    "cifar100": _cifar(cifar.cifar100(), "60,000 photos, 32×32, colour, 100 classes"),
+    "cifar100-coarse": _cifar(cifar.cifar100("coarse"), "CIFAR-100 by its 20 superclasses"),
+    "imagenet": Known(
+        *(_imagenet, _has_train, ("imagenet", "ILSVRC2012")),
+        *("1.28 million photos, cropped to 100×100, 1,000 classes", "non-commercial research"),
+    ),
 }
 
 
 def known_data() -> list[str]:
-    return list(KNOWN)
+    return ["digits", *KNOWN]
 
 
 def load(name: str | Path, data_dir: Folder = None, image_size: int | None = None) -> DataSet:
-    """The data set of that name, or at that path."""
-    if str(name) in KNOWN:
-        return KNOWN[str(name)].load(data_dir)
-    if (path := Path(name)).exists():
-        return _load_path(path, image_size)
-    raise unknown("data set", str(name), known_data())
+    """The data set of that name, `hub:NAME`, or the folder of images, .npz, .mat or .parquet file at that path.
+
+    `image_size` scales and crops the images of folders and of the Hub; other data sets have a size of their own.
+    """
+    text = str(name)
+    if text.startswith("hub:"):
+        return load_hub(text.removeprefix("hub:"), image_size)
+    if text == "imagenet":
+        return _imagenet(KNOWN[text].place(text, data_dir), image_size or IMAGENET_SIZE)
+    if text not in known_data():
+        return _load_path(Path(name).expanduser(), image_size)
+    found = load_digits() if text == "digits" else KNOWN[text].read(KNOWN[text].place(text, data_dir))
+    return _of_size(found, image_size)
 
 
 def _load_path(path: Path, image_size: int | None) -> DataSet:
     if path.is_dir():
         return load_folder(path, image_size)
-    if path.suffix == ".npz":
-        return load_npz(path)
-    if path.suffix == ".mat":
-        return svhn.load_file(path)
-    raise DataError(f"{path}: not a data set: expected a folder of images or an .npz or .mat file")
+    if not path.exists():
+        if "/" in str(path) or path.suffix in FILES:
+            raise DataError(f"{path}: no such file or folder")
+        raise unknown("data set", str(path), known_data())
+    if path.suffix not in FILES:
+        raise DataError(f"{path}: not a data set: expected a folder of images or a file in {', '.join(FILES)}")
+    return _of_size(FILES[path.suffix](path), image_size)
+
+
+def _of_size(found: DataSet, image_size: int | None) -> DataSet:
+    if image_size is not None and found.shape[1:] != (image_size, image_size):
+        height, width = found.shape[1:]
+        raise UserError(
+            f"{found.name} has images of {height}×{width}; image_size={image_size} is for folders of images"
+        )
+    return found

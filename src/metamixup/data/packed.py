@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from metamixup.data.workers import DecodeInto, decode_all
+from metamixup.data.workers import Decoded, decode_all
 from metamixup.errors import DataError
 
 VERSION = 1
@@ -36,7 +36,7 @@ def cache_folder() -> Path:
 
 
 def packed(
-    root: Path, files: list[Path], fingerprint: str, shape: tuple[int, int, int], progress: Callable[[int], None]
+    root: Path, files: list[Path], fingerprint: str, shape: tuple[int, int, int], progress: Callable[[int], None] | None
 ) -> Tensor | None:
     """(N, C, H, W) uint8, memory-mapped; built if need be. None where the disk has no room for it."""
     key = hashlib.blake2b(f"{VERSION}/{root.resolve()}/{shape}".encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -58,14 +58,14 @@ def packed(
 
 
 def _build(
-    place: Path, files: list[Path], shape: tuple[int, int, int], size: int, progress: Callable[[int], None]
+    place: Path, files: list[Path], shape: tuple[int, int, int], size: int, progress: Callable[[int], None] | None
 ) -> None:
     temporary = place.with_name(f"{place.name}.tmp")
     temporary.mkdir()
     try:
         with (temporary / "images.bin").open("wb+") as target:
             _reserve(target.fileno(), size)
-            report(decode_all(files, DecodeInto(target.fileno(), shape), progress), len(files))
+            _stop_at_damage(decode_all(files, shape, target.fileno(), progress))
             os.fsync(target.fileno())
         about = {"version": VERSION, "shape": [len(files), *shape], "crc32": list(_checksums(temporary / "images.bin"))}
         with (temporary / "about.json").open("w") as target:
@@ -86,12 +86,13 @@ def _reserve(target: int, size: int) -> None:
         os.truncate(target, size)
 
 
-def report(failed: list[str], total: int) -> None:
-    """Damaged images stop the work: the user decides what becomes of them."""
+def _stop_at_damage(images: list[Decoded]) -> None:
+    """The user decides what becomes of damaged images."""
+    failed = [image.problem for image in images if image.problem]
     if failed:
         more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
         raise DataError(
-            f"{len(failed)} of {total} images cannot be used: {'; '.join(failed[:5])}{more}. "
+            f"{len(failed)} of {len(images)} images cannot be used: {'; '.join(failed[:5])}{more}. "
             "Mend or move them (`metamixup data check` lists all)"
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metamixup.data.decode import decode
+from metamixup.data.decode import decode, quiet
 
 
 class StreamedImages:
@@ -46,6 +46,6 @@ class StreamedImages:
     def _decoded(self, files: list[Path]) -> Tensor:
         channels, size = self.shape[1], self.shape[2]
         # Pillow lets go of the interpreter while it decodes: threads are enough, and nothing has to be copied.
-        with ThreadPoolExecutor() as pool:
+        with quiet(), ThreadPoolExecutor() as pool:
             arrays = list(pool.map(lambda path: decode(path, size, channels), files))
         return torch.from_numpy(np.stack(arrays)) if arrays else torch.empty(0, *self.shape[1:], dtype=self.dtype)

@@ -8,14 +8,12 @@ import torch
 from metamixup.data.arrays import with_test_split
 from metamixup.data.images import DataSet, ImageSet, statistics
 from metamixup.data.mat import read_mat
-from metamixup.data.places import find
 from metamixup.errors import DataError
 
 CHUNK = 1024
 
 
-def load_svhn(data_dir: str | Path | None) -> DataSet:
-    folder = find("svhn", data_dir, ("svhn", "SVHN"), has_svhn)
+def load_svhn(folder: Path) -> DataSet:
     train, test = read_svhn(folder / "train_32x32.mat"), read_svhn(folder / "test_32x32.mat")
     digits = tuple("0123456789")
     mean, std = (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970)

@@ -1,54 +1,71 @@
-"""Many images decoded at once, by processes that write straight into the target file."""
+"""Many images decoded at once by worker processes."""
 
+import hashlib
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from metamixup.data.decode import decode
+from metamixup.data.decode import decode, quiet
 from metamixup.errors import DataError
 
 PER_TASK = 32
 
 
 @dataclass(frozen=True)
-class DecodeInto:
-    """One task: a run of files decoded and written at their places; what failed is told, not raised."""
+class Decoded:
+    """What became of one file: the digest of its pixels, or what was wrong with it."""
 
-    target: int
+    path: Path
+    digest: bytes = b""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Decode a run of files, the first being number `start`; write them at their places if there is a target."""
+
+    start: int
+    files: list[Path]
     shape: tuple[int, int, int]
+    target: int | None
 
-    def __call__(self, task: tuple[int, list[Path]]) -> tuple[int, list[str]]:
-        start, files = task
-        failed = []
-        for place, path in enumerate(files, start):
-            try:
-                pixels = decode(path, self.shape[1], self.shape[0]).tobytes()
-            except DataError as problem:
-                failed.append(str(problem))
-                continue
+    def __call__(self) -> list[Decoded]:
+        with quiet():
+            return [self._decoded(place, path) for place, path in enumerate(self.files, self.start)]
+
+    def _decoded(self, place: int, path: Path) -> Decoded:
+        try:
+            pixels = decode(path, self.shape[1], self.shape[0]).tobytes()
+        except DataError as problem:
+            return Decoded(path, problem=str(problem))
+        if self.target is not None:
             os.pwrite(self.target, pixels, place * len(pixels))
-        return len(files), failed
+        return Decoded(path, hashlib.blake2b(pixels, digest_size=16).digest())
 
 
-def decode_all(files: list[Path], decode_into: DecodeInto, progress: Callable[[int], None]) -> list[str]:
-    """Decode every file; the messages of those that failed, in order. `progress` hears how many are done."""
-    failed, done = [], 0
-    for number, problems in _mapped(decode_into, _tasks(files)):
-        failed += problems
-        done += number
-        progress(done)
-    return failed
+def decode_all(
+    files: list[Path],
+    shape: tuple[int, int, int],
+    target: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Decoded]:
+    """Decode every file, in order; into the open file `target` if given. `progress` hears how many are done."""
+    tasks = [Task(start, files[start : start + PER_TASK], shape, target) for start in range(0, len(files), PER_TASK)]
+    found: list[Decoded] = []
+    for some in _mapped(tasks):
+        found += some
+        if progress is not None:
+            progress(len(found))
+    return found
 
 
-def _tasks(files: list[Path]) -> Iterator[tuple[int, list[Path]]]:
-    for start in range(0, len(files), PER_TASK):
-        yield start, files[start : start + PER_TASK]
-
-
-def _mapped(decode_into: DecodeInto, tasks: Iterable[tuple[int, list[Path]]]) -> Iterator[tuple[int, list[str]]]:
-    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+def _mapped(tasks: list[Task]) -> Iterator[list[Decoded]]:
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(tasks) == 1:
+        yield tasks[0]()
+        return
     # Forked workers share the open file, and need not import torch again.
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
-        yield from pool.imap(decode_into, tasks)
+    with multiprocessing.get_context("fork").Pool(min(workers, len(tasks))) as pool:
+        yield from pool.imap(Task.__call__, tasks)

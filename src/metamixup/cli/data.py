@@ -1,0 +1,110 @@
+"""`metamixup data`: what data sets there are, what is in one, and what it looks like."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from metamixup.data.check import Findings
+    from metamixup.data.known import Known
+
+data = typer.Typer(help="Look at data sets: list, check, peek.", no_args_is_help=True, rich_markup_mode="rich")
+
+Name = Annotated[str, typer.Argument(metavar="NAME|PATH", help="A data set's name, or a folder or file.")]
+DataDir = Annotated[str | None, typer.Option(help="Where data files lie; else $METAMIXUP_DATA.")]
+ImageSize = Annotated[int | None, typer.Option(help="Scale and crop images of a folder to this size.")]
+
+SHOWN = 20
+
+
+@data.command()
+def ls(data_dir: DataDir = None) -> None:
+    """The data sets known by name, where they were found, their size and licence."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from metamixup.data.known import KNOWN
+
+    table = Table("name", "what", "licence", "found", box=None, pad_edge=False)
+    table.add_row("digits", "1,797 digits, 8×8", "CC BY 4.0", "embedded")
+    for name, known in KNOWN.items():
+        table.add_row(name, known.what, known.licence, _found(name, known, data_dir))
+    table.add_row("hub:NAME", "any image classification set of the Hugging Face Hub", "its own", "–")
+    table.add_row("PATH", "a folder of images by class, an .npz, .mat or .parquet file", "yours", "–")
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+def _found(name: str, known: "Known", data_dir: str | None) -> str:
+    from rich.markup import escape
+
+    from metamixup.errors import DataError
+
+    try:
+        place = known.place(name, data_dir)
+    except DataError as problem:
+        return "pickled only: not read" if "pickle" in str(problem) else "–"
+    size = sum(file.stat().st_size for file in place.iterdir() if file.is_file())
+    return escape(f"{place} ({size / 2**20:,.0f} MB)")
+
+
+@data.command()
+def check(name: Name, data_dir: DataDir = None, image_size: ImageSize = None) -> None:
+    """Count images by class, name damaged files, find images that train and test share. Code 3: some are damaged."""
+    from metamixup.data import load
+    from metamixup.data.check import check_folder, check_set
+    from metamixup.data.known import known_data
+
+    root = Path(name).expanduser()
+    folder = name not in known_data() and root.is_dir()
+    findings = check_folder(root, image_size) if folder else check_set(load(name, data_dir, image_size))
+    _show(findings)
+    if findings.damaged:
+        raise typer.Exit(3)
+
+
+def _show(findings: "Findings") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False, soft_wrap=True)
+    channels, height, width = findings.shape
+    train, test = sum(n for _, n, _ in findings.histogram), sum(n for _, _, n in findings.histogram)
+    print(f"{findings.name}: {len(findings.histogram)} classes, images {channels}×{height}×{width}")
+    print(f"{train} for training, {test} for testing, {findings.unlabelled} unlabelled")
+    table = Table("class", "training", "test", box=None, pad_edge=False)
+    for label, first, second in findings.histogram:
+        table.add_row(escape(label), str(first), str(second))
+    console.print(table)
+    _list("damaged", findings.damaged)
+    _list("in the test set and in the training set", [f"{b} = {a}" for a, b in findings.duplicates])
+
+
+def _list(what: str, items: list[str]) -> None:
+    print(f"{what}: {len(items) or 'none'}")
+    for item in items[:SHOWN]:
+        print(f"  {item}")
+    if len(items) > SHOWN:
+        print(f"  … and {len(items) - SHOWN} more")
+
+
+@data.command()
+def peek(
+    name: Name,
+    out: Annotated[Path, typer.Option(help="Where the picture goes (.png).")] = Path("sheet.png"),
+    data_dir: DataDir = None,
+    image_size: ImageSize = None,
+    seed: Annotated[int, typer.Option(help="Another seed shows other samples.")] = 0,
+) -> None:
+    """Draw a contact sheet: samples of every class, and blends of two."""
+    from metamixup.data import load
+    from metamixup.data.sheet import contact_sheet
+    from metamixup.errors import UserError
+
+    sheet = contact_sheet(load(name, data_dir, image_size), seed)
+    try:
+        sheet.save(out)
+    except (OSError, ValueError) as problem:
+        raise UserError(f"{out} cannot be written ({problem}); choose another --out, as in sheet.png") from problem
+    print(f"{out}: {sheet.width}×{sheet.height} pixels")

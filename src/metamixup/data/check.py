@@ -1,0 +1,73 @@
+"""What is in a data set and what is wrong with it: counts, damaged files, images shared by train and test."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from metamixup.data.folder import image_shape, parts_of
+from metamixup.data.images import DataSet, ImageSet
+from metamixup.data.tree import ImageFile, scan
+from metamixup.data.workers import Decoded, decode_all
+
+
+@dataclass(frozen=True)
+class Findings:
+    """histogram: images of each class in the training and the test set; duplicates: (training, test) image names."""
+
+    name: str
+    shape: tuple[int, int, int]
+    histogram: list[tuple[str, int, int]]
+    unlabelled: int
+    damaged: list[str]
+    duplicates: list[tuple[str, str]]
+
+
+def check_set(data: DataSet) -> Findings:
+    rest = 0 if data.unlabelled is None else len(data.unlabelled)
+    train, test = ([(f"{part} image {k}", d) for k, d in enumerate(_digests(images))] for part, images in _parts(data))
+    histogram = _histogram(data.classes, data.train.labels.tolist(), data.test.labels.tolist())
+    return Findings(data.name, data.shape, histogram, rest, [], _shared(train, test))
+
+
+def check_folder(root: Path, image_size: int | None = None) -> Findings:
+    """Decodes every file, so that all damaged ones are named at once."""
+    tree = scan(root)
+    train, test = parts_of(tree)
+    files = [*train, *test, *tree.unlabelled]
+    shape = image_shape([file.path for file in files], image_size)
+    decoded = decode_all([file.path for file in files], shape)
+    first, second = decoded[: len(train)], decoded[len(train) : len(train) + len(test)]
+    histogram = _histogram(tree.classes, _sound(train, first), _sound(test, second))
+    shared = _shared(
+        *([(str(d.path.relative_to(root)), d.digest) for d in part if d.digest] for part in (first, second))
+    )
+    damaged = [d.problem for d in decoded if d.problem]
+    return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared)
+
+
+def _sound(files: list[ImageFile], decoded: list[Decoded]) -> list[int]:
+    """The labels of the files that could be read."""
+    return [file.label for file, found in zip(files, decoded, strict=True) if not found.problem]
+
+
+def _parts(data: DataSet) -> list[tuple[str, ImageSet]]:
+    return [("training", data.train), ("test", data.test)]
+
+
+def _digests(part: ImageSet) -> list[bytes]:
+    return [_digest(image) for image in part.images]
+
+
+def _digest(image: Tensor) -> bytes:
+    return hashlib.blake2b(image.contiguous().numpy().data, digest_size=16).digest()
+
+
+def _histogram(classes: tuple[str, ...], train: list[int], test: list[int]) -> list[tuple[str, int, int]]:
+    return [(name, train.count(label), test.count(label)) for label, name in enumerate(classes)]
+
+
+def _shared(train: list[tuple[str, bytes]], test: list[tuple[str, bytes]]) -> list[tuple[str, str]]:
+    known = {digest: name for name, digest in train}
+    return [(known[digest], name) for name, digest in test if digest in known]
