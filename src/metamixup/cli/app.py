@@ -3,8 +3,10 @@
 import typer
 
 from metamixup import __version__
+from metamixup.cli.data import data
 from metamixup.cli.evaluate import evaluate
 from metamixup.cli.ls import ls
+from metamixup.cli.predict import predict
 from metamixup.cli.train import train
 
 app = typer.Typer(
@@ -33,3 +35,5 @@ def metamixup(
 app.command()(train)
 app.command()(evaluate)
 app.command()(ls)
+app.command()(predict)
+app.add_typer(data, name="data")

@@ -1,5 +1,6 @@
 """`metamixup data`: what data sets there are, what is in one, and what it looks like."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,23 +17,24 @@ DataDir = Annotated[str | None, typer.Option(help="Where data files lie; else $M
 ImageSize = Annotated[int | None, typer.Option(help="Scale and crop images of a folder to this size.")]
 
 SHOWN = 20
+WIDTH = 200
 
 
 @data.command()
 def ls(data_dir: DataDir = None) -> None:
     """The data sets known by name, where they were found, their size and licence."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from metamixup.data.known import KNOWN
 
-    table = Table("name", "what", "licence", "found", box=None, pad_edge=False)
+    table = Table("name", "what", "licence", Column("found", overflow="fold"), box=None, pad_edge=False)
     table.add_row("digits", "1,797 digits, 8×8", "CC BY 4.0", "embedded")
     for name, known in KNOWN.items():
         table.add_row(name, known.what, known.licence, _found(name, known, data_dir))
     table.add_row("hub:NAME", "any image classification set of the Hugging Face Hub", "its own", "–")
     table.add_row("PATH", "a folder of images by class, an .npz, .mat or .parquet file", "yours", "–")
-    Console(highlight=False, soft_wrap=True).print(table)
+    Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH).print(table)
 
 
 def _found(name: str, known: "Known", data_dir: str | None) -> str:

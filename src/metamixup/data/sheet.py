@@ -44,7 +44,7 @@ def blend_rows(data: DataSet, seed: int) -> list[tuple[str, Tensor]]:
     chosen = torch.randint(len(data.train), (3, 2), generator=derived_generator(seed, "sheet", "blends"))
     lam = torch.linspace(1, 0, COLUMNS)
     pairs = [_scaled(data, pair).unsqueeze(1).expand(-1, COLUMNS, -1, -1, -1) for pair in chosen]
-    return [("blend, λ 1 to 0", mix(first, second, lam)) for first, second in pairs]
+    return [("blends", mix(first, second, lam)) for first, second in pairs]
 
 
 def _scaled(data: DataSet, index: Tensor) -> Tensor:

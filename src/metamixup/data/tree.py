@@ -92,6 +92,14 @@ def fingerprint(root: Path, files: list[ImageFile]) -> str:
     return digest.hexdigest()
 
 
+def image_files(folder: Path) -> list[Path]:
+    """All images below a folder, whatever their class."""
+    try:
+        return [file.path for file in _files(folder, -1)]
+    except OSError as problem:
+        raise DataError(f"{folder}: cannot be read ({problem})") from problem
+
+
 def _first(root: Path, names: tuple[str, ...]) -> Path | None:
     return next((root / name for name in names if (root / name).is_dir()), None)
 

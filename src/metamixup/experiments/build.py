@@ -69,9 +69,13 @@ def build_data(settings: Settings) -> DataSet:
 
 def build_model(settings: Settings, found: DataSet) -> nn.Module:
     """Initial weights are a function of the seed alone, so that methods can be compared from the same start."""
-    channels, height, width = found.shape
+    return model_for(settings, found.num_classes, found.shape)
+
+
+def model_for(settings: Settings, num_classes: int, shape: tuple[int, int, int]) -> nn.Module:
+    channels, height, width = shape
     torch.manual_seed(derived_seed(settings.seed, "model"))
-    return models.build(settings.model, found.num_classes, channels, (height, width))
+    return models.build(settings.model, num_classes, channels, (height, width))
 
 
 def build_stage(settings: Settings, found: DataSet) -> MetaStage:
@@ -171,6 +175,7 @@ def _about(settings: Settings, found: DataSet, parts: Split) -> dict[str, Any]:
     return {
         **names,
         "classes": list(found.classes),
+        "input": {"shape": list(found.shape), "mean": list(found.mean), "std": list(found.std)},
         "images": {**sizes, "test": len(found.test)},
         "version": __version__,
     }

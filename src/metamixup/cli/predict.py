@@ -1,0 +1,91 @@
+"""`metamixup predict`: the class of new images."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from metamixup.experiments.predict import Prediction
+
+
+class Format(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def predict(
+    out: Annotated[Path, typer.Argument(help="The run folder.")],
+    images: Annotated[list[Path], typer.Argument(metavar="IMAGE|FOLDER…", help="Images, or folders of them.")],
+    format: Annotated[Format, typer.Option(help="How the answer is printed.")] = Format.table,
+) -> None:
+    """Tell the class of images. Those that cannot be read are reported and skipped; the exit code is 3 then."""
+    from metamixup.engine.folder import RunFolder
+    from metamixup.experiments.predict import Predictor
+
+    paths = _listed(images)
+    found = list(Predictor(RunFolder(out))(paths))
+    PRINT[format]([_row(prediction) for prediction in found if not prediction.problem])
+    skipped = [prediction for prediction in found if prediction.problem]
+    for prediction in skipped:
+        print(f"skipped: {prediction.problem}", file=sys.stderr)
+    if skipped:
+        raise typer.Exit(3)
+
+
+def _listed(images: Iterable[Path]) -> list[Path]:
+    """Folders give all images below them; what does not exist is a mistake."""
+    from metamixup.data.tree import image_files
+    from metamixup.errors import UserError
+
+    paths: list[Path] = []
+    for path in images:
+        if not path.exists():
+            raise UserError(f"{path}: no such image or folder")
+        found = image_files(path) if path.is_dir() else [path]
+        if not found:
+            raise UserError(f"{path}: no JPEG, PNG or WebP images in this folder")
+        paths += found
+    return paths
+
+
+def _row(prediction: "Prediction") -> dict[str, Any]:
+    from metamixup.data.tree import readable
+
+    probability = round(prediction.probability, 6)
+    return {"file": readable(str(prediction.path)), "class": prediction.label, "probability": probability}
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("file", "class", "probability", box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(escape(row["file"]), escape(row["class"]), f"{row['probability']:.3f}")
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+def _csv(rows: list[dict[str, Any]]) -> None:
+    writer = csv.DictWriter(sys.stdout, ["file", "class", "probability"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """A spreadsheet would run text that begins like a formula: an apostrophe makes it plain text."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
+
+
+def _json(rows: list[dict[str, Any]]) -> None:
+    print(json.dumps(rows, indent=1, ensure_ascii=False))
+
+
+PRINT = {Format.table: _table, Format.csv: _csv, Format.json: _json}
