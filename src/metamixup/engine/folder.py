@@ -13,7 +13,7 @@ from metamixup.errors import UserError
 
 
 class RunFolder:
-    """OUT/ with config.toml, metrics.jsonl, lambda.jsonl, checkpoints/, model.safetensors and summary.json."""
+    """OUT/: config.toml, metrics.jsonl, lambda.jsonl, checkpoints/, model.safetensors, gallery.json, summary.json."""
 
     def __init__(self, root: Path | str):
         self.root = Path(root)
@@ -22,6 +22,7 @@ class RunFolder:
         self.lambdas = self.root / "lambda.jsonl"
         self.summary = self.root / "summary.json"
         self.model = self.root / "model.safetensors"
+        self.gallery = self.root / "gallery.json"
         self.checkpoints = self.root / "checkpoints"
 
     @property

@@ -30,7 +30,7 @@ class Lambdas:
         self.fine = torch.zeros(2, FINE, dtype=torch.int64)  # other-class pairs, same-class pairs
         self.total = torch.zeros((), dtype=torch.float64)
         self.pair_count = torch.zeros(self.groups**2, dtype=torch.int64)
-        self.pair_sum = torch.zeros(self.groups**2, dtype=torch.float64)
+        self.pair_sum, self.pair_mixing = torch.zeros(2, self.groups**2, dtype=torch.float64)
         detailed = self.groups <= MOST_WITH_HISTOGRAM
         self.pair_bins = torch.zeros(self.groups**2 * BINS if detailed else 0, dtype=torch.int64)
 
@@ -44,6 +44,7 @@ class Lambdas:
         pair = self._group(first) * self.groups + self._group(second)
         self.pair_count.index_add_(0, pair, one)
         self.pair_sum.index_add_(0, pair, lam)
+        self.pair_mixing.index_add_(0, pair, 1 - (2 * lam - 1).abs())
         if len(self.pair_bins):
             self.pair_bins.index_add_(0, pair * BINS + fine // (FINE // BINS), one)
 
@@ -65,18 +66,21 @@ class Lambdas:
 
     def line(self) -> dict[str, Any]:
         """For lambda.jsonl; `read_pairs` gives the tables back."""
-        mean = self.pair_sum / self.pair_count.clamp(min=1)
+        seen = self.pair_count.clamp(min=1)
         line = {
             "groups": self.groups,
             "other": _coarse(self.fine[0]),
             "same": _coarse(self.fine[1]),
             "count": _packed(self.pair_count.to(torch.int32)),
-            "mean": _packed((mean * 65535).round().to(torch.uint16)),
+            "mean": _packed_share(self.pair_sum / seen),
+            "mixing": _packed_share(self.pair_mixing / seen),
         }
         return line | ({"histogram": _packed(self.pair_bins.to(torch.int32))} if len(self.pair_bins) else {})
 
     def state_dict(self) -> dict[str, Tensor]:
-        return {k: getattr(self, k).clone() for k in ("fine", "total", "pair_count", "pair_sum", "pair_bins")}
+        return {
+            k: getattr(self, k).clone() for k in ("fine", "total", "pair_count", "pair_sum", "pair_mixing", "pair_bins")
+        }
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         for name, value in state.items():
@@ -84,19 +88,26 @@ class Lambdas:
 
 
 def read_pairs(line: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The tables of a line of lambda.jsonl: count and mean (G, G), first class by second, and histogram (G, G, 20)
-    where there is one. mean is NaN for pairs not seen."""
+    """The tables of a line of lambda.jsonl: count (G, G), first class by second, the means of λ and of the mixing
+    1 − |2λ − 1|, both NaN for pairs not seen, and histogram (G, G, 20) where there is one."""
     g = line["groups"]
     count = _unpacked(line["count"], "<i4").reshape(g, g)
-    mean = np.where(count > 0, _unpacked(line["mean"], "<u2").reshape(g, g) / 65535, np.nan)
-    tables = {"count": count, "mean": mean}
-    return tables | (
-        {"histogram": _unpacked(line["histogram"], "<i4").reshape(g, g, BINS)} if "histogram" in line else {}
-    )
+    tables: dict[str, np.ndarray] = {"count": count}
+    for name in ("mean", "mixing"):
+        if name in line:
+            tables[name] = np.where(count > 0, _unpacked(line[name], "<u2").reshape(g, g) / 65535, np.nan)
+    if "histogram" in line:
+        tables["histogram"] = _unpacked(line["histogram"], "<i4").reshape(g, g, BINS)
+    return tables
 
 
 def _coarse(fine: Tensor) -> list[int]:
     return fine.view(BINS, -1).sum(1).tolist()
+
+
+def _packed_share(table: Tensor) -> str:
+    """A mean in 0…1, to 1/65535."""
+    return _packed((table.clamp(0, 1) * 65535).round().to(torch.uint16))
 
 
 def _packed(table: Tensor) -> str:

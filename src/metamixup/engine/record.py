@@ -5,13 +5,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from metamixup.engine.extremes import Extremes
 from metamixup.engine.lambdas import Lambdas
 from metamixup.engine.step import Done
 
 
 class Recorder:
     def __init__(self, num_classes: int):
-        self.lambdas = Lambdas(num_classes)
+        self.lambdas, self.extremes = Lambdas(num_classes), Extremes()
         self.reset()
 
     def reset(self) -> None:
@@ -19,12 +20,14 @@ class Recorder:
         self.losses: dict[str, Tensor] = {}
         self.seconds = {"total": 0.0, "loader": 0.0, "meta": 0.0}
         self.lambdas.reset()
+        self.extremes.reset()
 
     def step(self, done: Done) -> None:
         for name, value in done.losses.items():
             before = self.losses.get(name, 0.0)
             self.losses[name] = value.detach().double() + before
         self.lambdas.add(done.mixture.lam, done.pairs.labels, done.mixture.partner)
+        self.extremes.add(done)
         self.steps += 1
         self.images += done.images
         for part, seconds in done.seconds.items():
@@ -49,9 +52,11 @@ class Recorder:
             "losses": {name: value.clone() for name, value in self.losses.items()},
             "seconds": dict(self.seconds),
             "lambdas": self.lambdas.state_dict(),
+            "extremes": self.extremes.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
         self.steps, self.images, self.seconds = state["steps"], state["images"], dict(state["seconds"])
         self.losses = {name: value.to(device) for name, value in state["losses"].items()}
         self.lambdas.load_state_dict(state["lambdas"])
+        self.extremes.load_state_dict(state["extremes"])

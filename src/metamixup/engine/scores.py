@@ -24,9 +24,13 @@ def calibration_error(probabilities: Tensor, labels: Tensor, bins: int = BINS) -
 
     probabilities: (N, C); labels: (N,).
     """
+    _, confidence, correct = calibration_bins(probabilities, labels, bins)
+    return float((correct - confidence).abs().sum() / len(labels))
+
+
+def calibration_bins(probabilities: Tensor, labels: Tensor, bins: int = BINS) -> Tensor:
+    """(3, bins): how many predictions a bin holds, the sum of their confidence, and how many are correct."""
     confidence, predicted = probabilities.max(1)
-    gap = (predicted == labels).to(confidence.dtype) - confidence
     edges = torch.linspace(0, 1, bins + 1, dtype=confidence.dtype, device=confidence.device)[1:-1]
-    sums = torch.zeros(bins, dtype=confidence.dtype, device=confidence.device)
-    sums.index_add_(0, torch.bucketize(confidence, edges), gap)
-    return float(sums.abs().sum() / len(labels))
+    values = torch.stack([torch.ones_like(confidence), confidence, (predicted == labels).to(confidence.dtype)])
+    return values.new_zeros(3, bins).index_add_(1, torch.bucketize(confidence, edges), values)

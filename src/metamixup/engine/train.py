@@ -1,7 +1,7 @@
 """The training loop: steps, epochs, records and checkpoints. A run that was killed goes on as if it had not been."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import safetensors.torch
@@ -21,19 +21,31 @@ from metamixup.errors import UserError
 
 
 def train(
-    training: Training, folder: RunFolder, runtime: Runtime, listeners: Sequence[Listener] = ()
+    training: Training,
+    folder: RunFolder,
+    runtime: Runtime,
+    listeners: Sequence[Listener] = (),
+    closing: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Train to the end, from the newest good checkpoint if there is one, and return the summary.
 
     Raises Interrupted after a signal and Diverged when the loss is no longer finite. The caller holds the folder's
-    lock and has written its config.
+    lock and has written its config. `closing` is called at the end, before the summary: a run that has one is whole.
     """
-    return Loop(training, folder, runtime, listeners).run()
+    return Loop(training, folder, runtime, listeners, closing).run()
 
 
 class Loop:
-    def __init__(self, training: Training, folder: RunFolder, runtime: Runtime, listeners: Sequence[Listener]):
+    def __init__(
+        self,
+        training: Training,
+        folder: RunFolder,
+        runtime: Runtime,
+        listeners: Sequence[Listener],
+        closing: Callable[[], None],
+    ):
         self.training, self.folder, self.runtime, self.listeners = training, folder, runtime, listeners
+        self.closing = closing
         self.stepper = Stepper(training, runtime, self.say)
         self.recorder = Recorder(training.num_classes)
         self.step, self.lr = 0, 0.0
@@ -80,7 +92,7 @@ class Loop:
         head = {"epoch": epoch, "step": self.step, "lr": self.lr}
         line = {**head, **self.recorder.line(), **t.records(), **tested}
         line["seconds"] = round(line["train_seconds"] + time.perf_counter() - started, 3)
-        lambdas = {"epoch": epoch, "step": self.step, **self.recorder.lambdas.line()}
+        lambdas = {"epoch": epoch, "step": self.step, **self.recorder.lambdas.line(), **self.recorder.extremes.line()}
         append_line(self.folder.metrics, line)
         append_line(self.folder.lambdas, lambdas)
         self.recorder.reset()
@@ -132,6 +144,7 @@ class Loop:
         name, model = self.training.evaluated()
         weights = {key: value.detach().cpu().contiguous().clone() for key, value in model.state_dict().items()}
         checkpoint.write_atomically(self.folder.model, safetensors.torch.save(weights, metadata={"weights": name}))
+        self.closing()
         summary = summarise(self.training, name, cut_back(self.folder.metrics, self.step))
         self.folder.write_summary(summary)
         return summary

@@ -28,10 +28,13 @@ EVALUATION_BATCH = 500
 TRAIN_SAMPLE = 2000  # training images scored for `train_error`
 
 
-def build_training(settings: Settings) -> Training:
-    """All objects of a run. The same seed gives the same split, order of data and initial weights to any method."""
+def build_training(settings: Settings, found: DataSet | None = None) -> Training:
+    """All objects of a run. The same seed gives the same split, order of data and initial weights to any method.
+
+    `found`: the settings' data set, where it has been loaded already.
+    """
     method = method_entry(settings.method).make(settings)
-    found = build_data(settings)
+    found = found or build_data(settings)
     stage = build_stage(settings, found)
     parts = build_split(settings, found)
     train, meta, unlabelled = build_streams(settings, found, parts, method)

@@ -14,6 +14,7 @@ from metamixup.engine.runtime import Runtime
 from metamixup.engine.train import load_weights, train
 from metamixup.errors import UserError
 from metamixup.experiments.build import build_data, build_model, build_training, evaluation_set
+from metamixup.experiments.gallery import write_gallery
 from metamixup.experiments.resolve import contradiction, read_config, write_config
 from metamixup.experiments.schema import Settings
 
@@ -50,10 +51,11 @@ def open_run(
 def run(settings: Settings, folder: RunFolder, listeners: Sequence[Listener] = ()) -> dict[str, Any]:
     """Build everything, and only then write the first file: a mistake in the settings leaves no trace."""
     runtime = Runtime(settings.threads, settings.precision, settings.device)
-    training = build_training(settings)
+    found = build_data(settings)
+    training = build_training(settings, found)
     if not folder.config.exists():
         write_config(folder.config, settings)
-    return train(training, folder, runtime, listeners)
+    return train(training, folder, runtime, listeners, lambda: write_gallery(folder, training, found, runtime))
 
 
 def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:

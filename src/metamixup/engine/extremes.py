@@ -1,0 +1,56 @@
+"""The pairs of an epoch that were mixed the most and the least, for people to look at."""
+
+import torch
+from torch import Tensor
+
+from metamixup.engine.step import Done
+from metamixup.mixing import Mixture
+
+KEEP = 8
+
+
+class Extremes:
+    """(first, second, λ) of at most eight pairs each, by their positions in the training set."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.most, self.least = torch.zeros(2, 0, 3, dtype=torch.float64)
+
+    def add(self, done: Done) -> None:
+        rows = _rows(done)
+        self.most = _nearest(torch.cat([self.most, rows]), 0.0)
+        self.least = _nearest(torch.cat([self.least, rows]), 0.5)
+
+    def line(self) -> dict[str, list[list[float]]]:
+        """For lambda.jsonl; nothing where λ is the same for all pairs, since then no pair stands out."""
+        if not len(self.most) or float((self.least[0, 2] - self.most[0, 2]).abs()) < 1e-6:
+            return {}
+        return {name: _plain(getattr(self, name)) for name in ("most", "least")}
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"most": self.most.clone(), "least": self.least.clone()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        self.most, self.least = state["most"].clone(), state["least"].clone()
+
+
+def _rows(done: Done) -> Tensor:
+    """(n, 3) of the labelled pairs. Blends of unlabelled images have positions in another set; boxes are no blends."""
+    index, lam, partner = done.pairs.index, done.mixture.lam.detach(), done.mixture.partner
+    if index is None or type(done.mixture) is not Mixture:
+        return torch.zeros(0, 3, dtype=torch.float64)
+    index, partner, lam = index.cpu().double(), partner.cpu(), lam.cpu().double()
+    rows = torch.stack([index[: len(lam)], index[partner], lam], 1)[: done.images]
+    return rows[(partner[: done.images] < done.images) & (rows[:, 0] != rows[:, 1])]
+
+
+def _nearest(rows: Tensor, amount: float) -> Tensor:
+    """The rows whose |λ − ½| is nearest to `amount`, nearest first."""
+    distance = ((rows[:, 2] - 0.5).abs() - amount).abs()
+    return rows[distance.argsort(stable=True)[:KEEP]]
+
+
+def _plain(rows: Tensor) -> list[list[float]]:
+    return [[int(i), int(j), round(lam, 5)] for i, j, lam in rows.tolist()]
