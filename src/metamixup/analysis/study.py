@@ -23,7 +23,7 @@ class Study:
         """Write NAME.json, .png, .svg and .html below `out`; the paths, the numbers' first."""
         out.mkdir(parents=True, exist_ok=True)
         paths = [out / f"{self.name}.{kind}" for kind in ("json", "png", "svg", "html")]
-        paths[0].write_text(json.dumps(_finite(self.numbers), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        paths[0].write_text(json.dumps(finite(self.numbers), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         with styled():
             self.figure.savefig(paths[1])
             self.figure.savefig(paths[2], metadata={"Date": None})
@@ -40,10 +40,10 @@ def interactive(title: str, x: str = "", y: str = "", **layout: Any) -> go.Figur
     return figure
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON knows no NaN and no infinity: both become null."""
     if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,6 +7,7 @@ from metamixup.cli.data import data
 from metamixup.cli.evaluate import evaluate
 from metamixup.cli.ls import ls
 from metamixup.cli.predict import predict
+from metamixup.cli.report import report
 from metamixup.cli.train import train
 
 app = typer.Typer(
@@ -37,3 +38,4 @@ app.command()(evaluate)
 app.command()(ls)
 app.command()(predict)
 app.add_typer(data, name="data")
+app.command()(report)

@@ -1,0 +1,119 @@
+import base64
+import json
+import re
+import shutil
+
+import pytest
+from invented import write_run
+
+from metamixup.errors import UserError
+from metamixup.report import write_page
+from metamixup.report.lambdas import MOST_CELLS
+
+
+def embedded(html):
+    """The JSON that the page's scripts read."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)[1])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("whole") / "run")
+
+
+def page_without(whole, tmp_path, *names):
+    run = shutil.copytree(whole, tmp_path / "run")
+    for name in names:
+        (run / name).unlink()
+    missing = write_page(run, tmp_path / "page.html")
+    return missing, (tmp_path / "page.html").read_text()
+
+
+def test_a_whole_run_misses_nothing(whole, tmp_path):
+    missing, html = page_without(whole, tmp_path)
+    assert missing == []
+    for part in ("curves", "lambda", "pairs", "examples", "predictions", "mistakes", "settings"):
+        assert f'<section id="{part}">' in html
+    data = embedded(html)
+    assert data["epochs"] == [1, 2, 3, 4, 5, 6]
+    assert [c["title"] for c in data["charts"]][:2] == ["Error (%)", "Training loss"]
+    assert len(base64.b64decode(data["pairs"]["mean"])) == 6 * 10 * 10
+
+
+@pytest.mark.parametrize(
+    ("lost", "said", "gone", "kept"),
+    [
+        ("summary.json", "unfinished", "mean λ by heart", "curves"),
+        ("gallery.json", "no calibration", "mistakes", "curves"),
+        ("lambda.jsonl", "no λ by class pair", "pairs", "lambda"),
+        ("metrics.jsonl", "no curves", "curves", "pairs"),
+        ("config.toml", "no settings", "settings", "curves"),
+    ],
+)
+def test_the_page_says_what_is_missing_and_shows_the_rest(whole, tmp_path, lost, said, gone, kept):
+    missing, html = page_without(whole, tmp_path, lost)
+    assert any(said in text for text in missing), missing
+    assert said in html
+    assert f'<section id="{gone}">' not in html
+    assert f'<section id="{kept}">' in html
+
+
+@pytest.mark.parametrize("name", ["summary.json", "gallery.json", "lambda.jsonl", "metrics.jsonl", "config.toml"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1, 2]", '{"epoch": 1}', '{"pairs": 3, "confusion": 4, "classes": 5}', "\0"]
+)
+def test_damaged_or_old_records_never_stop_the_page(whole, tmp_path, name, text):
+    run = shutil.copytree(whole, tmp_path / "run")
+    (run / name).write_text(text)
+    write_page(run, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text().endswith("</html>")
+
+
+def test_a_line_that_a_kill_left_half_written_is_left_out(whole, tmp_path):
+    run = shutil.copytree(whole, tmp_path / "run")
+    for name in ("metrics.jsonl", "lambda.jsonl"):
+        (run / name).write_text((run / name).read_text()[:-200])
+    write_page(run, tmp_path / "page.html")
+    assert embedded((tmp_path / "page.html").read_text())["epochs"] == [1, 2, 3, 4, 5]
+
+
+def test_a_folder_that_is_no_run_is_refused_with_what_was_expected(tmp_path):
+    with pytest.raises(UserError, match=r"no run folder: expected config\.toml"):
+        write_page(tmp_path, tmp_path / "page.html")
+    with pytest.raises(UserError, match="no run folder"):
+        write_page(tmp_path / "nowhere", tmp_path / "page.html")
+
+
+def test_an_out_that_cannot_be_written_is_told(whole, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="choose another --out"):
+        write_page(whole, tmp_path / "file" / "page.html")
+
+
+def test_pictures_are_png_and_nothing_else(whole, tmp_path):
+    run = shutil.copytree(whole, tmp_path / "run")
+    gallery = json.loads((run / "gallery.json").read_text())
+    gallery["mistakes"][0]["image"] = 'x" onerror="alert(1)'
+    gallery["mistakes"][1]["image"] = "https://example.org/a.png"
+    (run / "gallery.json").write_text(json.dumps(gallery))
+    write_page(run, tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert "onerror=" not in html
+    assert "example.org" not in html
+    assert html.count('alt="test image') == len(gallery["mistakes"]) - 2
+
+
+def test_many_epochs_and_classes_are_pooled_to_a_bounded_size(tmp_path):
+    write_page(write_run(tmp_path / "run", epochs=130, classes=100, steps=1), tmp_path / "page.html")
+    pairs = embedded((tmp_path / "page.html").read_text())["pairs"]
+    assert len(pairs["frames"]) == MOST_CELLS // 100**2
+    assert pairs["frames"][0][0] == 1
+    assert pairs["frames"][-1][1] == 130
+    assert [b[0] - a[1] for a, b in zip(pairs["frames"], pairs["frames"][1:], strict=False)] == [1] * 119
+
+
+def test_more_than_a_hundred_classes_share_groups(tmp_path):
+    write_page(write_run(tmp_path / "run", epochs=2, classes=250, steps=1), tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert "Neighbouring classes share a group." in html
+    assert embedded(html)["pairs"]["names"][0] == "class 0 … class 2"
