@@ -47,6 +47,27 @@ def test_tied_weights_are_one_parameter():
     assert relative_error(grad, problem.central_differences(model, eta)) < 1e-6
 
 
+def test_a_module_with_two_names_keeps_its_own_tensors():
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(50)
+            self.again = self.norm
+            self.out = nn.Linear(50, 3)
+
+        def forward(self, x):
+            return self.out(torch.tanh(self.again(torch.tanh(self.norm(x.flatten(1))))))
+
+    torch.manual_seed(0)
+    model, problem = Shared().double(), Problem()
+    before = [id(tensor) for tensor in (*model.parameters(), *model.buffers())]
+    eta = learning_rates(model, 0.2)
+    grad = Exact()(model, problem.loss, problem.meta_loss, problem.lam, eta)
+    assert [id(tensor) for tensor in (*model.parameters(), *model.buffers())] == before
+    assert int(model.norm.num_batches_tracked) == 0
+    assert relative_error(grad, problem.central_differences(model, eta)) < 1e-6
+
+
 def test_without_the_lookahead_the_direction_is_nearly_the_same():
     model, problem = smooth_net(), Problem()
     eta = learning_rates(model, 0.05)

@@ -1,6 +1,7 @@
 import copy
 
 import torch
+from torch import nn
 from toys import images, net
 
 from metamixup.methods.quiet import predict, quiet
@@ -19,6 +20,35 @@ def test_quiet_pass_is_the_same_function_and_leaves_no_trace():
     assert torch.equal(silent, loud)
     assert all(torch.equal(g, p.grad) for g, p in zip(gradients, model.parameters(), strict=True))
     assert int(model[1].num_batches_tracked) == 1
+
+
+def test_a_wrapper_that_names_its_module_twice_is_quiet_too():
+    class Wrapper(nn.Module):
+        def __init__(self, module):
+            super().__init__()
+            self.forward_module = self.original_module = module
+
+        def forward(self, x):
+            return self.forward_module(x)
+
+    model = net()
+    before = [id(tensor) for tensor in (*model.parameters(), *model.buffers())]
+    quiet(Wrapper(model))(images(8, 1)[0])
+    assert [id(tensor) for tensor in (*model.parameters(), *model.buffers())] == before
+    assert int(model[1].num_batches_tracked) == 0
+
+
+def test_a_compiled_net_is_quiet_in_its_plain_form():
+    class Compiled:
+        def __init__(self, plain):
+            self.plain = plain
+
+        def __call__(self, x):
+            return self.plain(x)
+
+    model = net()
+    quiet(Compiled(model))(images(8, 1)[0])
+    assert int(model[1].num_batches_tracked) == 0
 
 
 def test_any_callable_serves():

@@ -37,14 +37,23 @@ def network(model: nn.Module, parameters: Parameters) -> Net:
 
     Buffers are cloned: BatchNorm would otherwise learn its running statistics from the virtual pass.
     """
-    state = {name: p.detach() for name, p in model.named_parameters()}
-    state |= {name: b.clone() for name, b in model.named_buffers()}
-    state |= parameters
+    values = {id(p): parameters.get(name, p.detach()) for name, p in model.named_parameters()}
+    values |= {id(b): b.clone() for b in model.buffers()}
+    state = {name: values[id(tensor)] for name, tensor in places(model)}
 
     def net(*inputs: Any, **named: Any) -> Tensor:
-        return functional_call(model, state, inputs, named)
+        return functional_call(model, state, inputs, named, tie_weights=False)
 
     return net
+
+
+def places(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Every place that holds a parameter or buffer, once: a tied weight has several places, a module with two names
+    is one. (`functional_call` by itself swaps such a module twice, and leaves the wrong tensors in it.)"""
+    for prefix, module in model.named_modules():
+        for key, tensor in (*module._parameters.items(), *module._buffers.items()):
+            if tensor is not None:
+                yield f"{prefix}.{key}" if prefix else key, tensor
 
 
 def ahead(theta: Parameters, gradient: Mapping[str, Tensor], eta: Mapping[str, float]) -> Parameters:

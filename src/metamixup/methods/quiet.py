@@ -13,7 +13,13 @@ def quiet(net: Net) -> Net:
     module = getattr(net, "plain", net)
     if not isinstance(module, nn.Module):
         return net
-    return lambda x: functional_call(module, {name: buffer.clone() for name, buffer in module.named_buffers()}, (x,))
+    # Weights are not tied here: a module with two names (Fabric's wrapper has them) would be swapped twice, and keep
+    # the copies.
+    return lambda x: functional_call(module, _copied(module), (x,), tie_weights=False)
+
+
+def _copied(module: nn.Module) -> dict[str, Tensor]:
+    return {name: buffer.clone() for name, buffer in module.named_buffers()}
 
 
 @torch.no_grad()
