@@ -42,6 +42,8 @@ class DataSet:
     def __post_init__(self) -> None:
         for part, images in (("training", self.train), ("test", self.test)):
             _check(f"{self.name}, {part} set", images, len(self.classes))
+        if self.unlabelled is not None:
+            _check_alike(self.name, self.unlabelled.images, self.train.images)
 
     @property
     def num_classes(self) -> int:
@@ -62,6 +64,16 @@ def _check(what: str, part: ImageSet, num_classes: int) -> None:
     low, high = int(part.labels.min()), int(part.labels.max())
     if low < 0 or high >= num_classes:
         raise DataError(f"{what}: labels lie in {low}…{high}, outside the classes 0…{num_classes - 1}")
+
+
+def _check_alike(name: str, unlabelled: Tensor, train: Tensor) -> None:
+    """Only shape and type are asked for: the images themselves may still lie on disk."""
+    (found, kind), (wanted, wanted_kind) = ((tuple(x.shape[1:]), x.dtype) for x in (unlabelled, train))
+    if found != wanted or kind != wanted_kind:
+        raise DataError(
+            f"{name}: an unlabelled image is {found} {kind}, a labelled one {wanted} {wanted_kind}; "
+            "bring both to one size and type"
+        )
 
 
 def statistics(images: Tensor, chunk: int = 256) -> tuple[tuple[float, ...], tuple[float, ...]]:

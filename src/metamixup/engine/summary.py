@@ -2,6 +2,7 @@
 nothing."""
 
 import re
+from statistics import median
 from typing import Any
 
 from metamixup.engine.training import Training
@@ -16,6 +17,7 @@ def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> 
     return {
         "test_error": last.get("test_error"),
         **tested,
+        "test_error_median": median_of_last(lines, "test_error"),
         "best_by_meta": best_by_meta(lines),
         **training.about,
         "weights": weights,
@@ -37,6 +39,12 @@ def best_by_meta(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
         return None
     best = min(tested, key=lambda line: (line["meta_error"], line["meta_nll"]))
     return {key: value for key, value in best.items() if key == "epoch" or SCORE.fullmatch(key)}
+
+
+def median_of_last(lines: list[dict[str, Any]], key: str, count: int = 20) -> float | None:
+    """The median of the last 20 evaluations, which MixMatch's authors report: it chooses nothing either."""
+    found = [line[key] for line in lines if key in line][-count:]
+    return round(median(found), 6) if found else None
 
 
 def _mean_share(lines: list[dict[str, Any]], share: str, seconds: float) -> float:

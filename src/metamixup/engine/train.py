@@ -100,10 +100,14 @@ class Loop:
             listener.epoch(line, lambdas)
 
     def evaluation(self) -> dict[str, float]:
-        """Scores of every set as `test_error`, `meta_nll`, …"""
-        _, model = self.training.evaluated()
+        """Scores of every set as `test_error`, `meta_nll`, …; and as `student_test_error`, … where the weights
+        evaluated are not the ones that are trained."""
+        t, (_, model) = self.training, self.training.evaluated()
         with self.runtime.autocast():
-            scored = {s.name: evaluate(model, s, self.runtime) for s in self.training.evaluation}
+            scored = {s.name: evaluate(model, s, self.runtime) for s in t.evaluation}
+            if model is not t.model:
+                tests = [s for s in t.evaluation if s.name == "test"]
+                scored |= {f"student_{s.name}": evaluate(t.model, s, self.runtime) for s in tests}
         return {f"{name}_{key}": round(value, 6) for name, found in scored.items() for key, value in found.items()}
 
     def save(self) -> None:

@@ -18,6 +18,7 @@ from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.experiments.registry import make_estimator, make_policy, method_entry
 from metamixup.experiments.schema import OptimizerSettings, Settings
+from metamixup.experiments.semi_supervised import SEMI_SUPERVISED
 from metamixup.meta import MetaStage
 from metamixup.methods.ema import EMA
 from metamixup.methods.guess_study import GuessStudy
@@ -35,6 +36,8 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     """
     method = method_entry(settings.method).make(settings)
     found = found or build_data(settings)
+    if method.unlabelled and not few_labels(settings, found):
+        raise _no_unlabelled(settings)
     stage = build_stage(settings, found)
     parts = build_split(settings, found)
     train, meta, unlabelled = build_streams(settings, found, parts, method)
@@ -87,7 +90,16 @@ def build_stage(settings: Settings, found: DataSet) -> MetaStage:
     return MetaStage(policy, estimator if policy.learned else None, settings.estimator.every)
 
 
+def few_labels(settings: Settings, found: DataSet) -> bool:
+    """Is this semi-supervised learning: by a budget of labels, or by unlabelled images of the user's own?"""
+    own = found.unlabelled is not None and settings.method.partition(":")[0] in SEMI_SUPERVISED
+    return own or settings.ssl.labels is not None
+
+
 def build_split(settings: Settings, found: DataSet) -> Split:
+    if few_labels(settings, found) and settings.ssl.labels is None and settings.ssl.meta == "labelled":
+        everything = torch.arange(len(found.train))
+        return Split(everything, everything[:0], everything)
     per_class = settings.meta.per_class or found.meta_per_class
     return data.split(
         found.train.labels,
@@ -114,7 +126,7 @@ def build_streams(
         found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", augment, found.mean, found.std
     )
     # With few labels an epoch is one pass over the unlabelled images for every method, so that all take as many steps.
-    if not method.unlabelled and settings.ssl.labels is None:
+    if not method.unlabelled and not few_labels(settings, found):
         return train, meta, None
     images, index = _unlabelled(settings, found, parts)
     many = settings.ssl.batch_size or size
@@ -126,11 +138,15 @@ def _unlabelled(settings: Settings, found: DataSet, parts: Split) -> tuple[Image
     if found.unlabelled is not None:
         return found.unlabelled, torch.arange(len(found.unlabelled))
     if not len(parts.unlabelled):
-        raise UserError(
-            f"method {settings.method!r} needs unlabelled images and {settings.data} has none left; "
-            "say how many labels to keep (--set ssl.labels=1000), or put images into a folder unlabelled/"
-        )
+        raise _no_unlabelled(settings)
     return found.train, parts.unlabelled
+
+
+def _no_unlabelled(settings: Settings) -> UserError:
+    return UserError(
+        f"method {settings.method!r} needs unlabelled images and {settings.data} has none left; "
+        "say how many labels to keep (--set ssl.labels=1000), or put images into a folder unlabelled/"
+    )
 
 
 def build_evaluation(settings: Settings, found: DataSet, parts: Split) -> tuple[EvaluationSet, ...]:
@@ -174,11 +190,13 @@ def build_schedule(settings: OptimizerSettings, epochs: int, steps_per_epoch: in
 
 def _about(settings: Settings, found: DataSet, parts: Split) -> dict[str, Any]:
     names = {key: getattr(settings, key) for key in ("data", "model", "method", "seed", "threads", "precision")}
-    sizes = {"train": len(parts.train), "unlabelled": len(parts.unlabelled), "meta": len(parts.meta)}
+    unlabelled = len(parts.unlabelled if found.unlabelled is None else found.unlabelled)
+    sizes = {"train": len(parts.train), "unlabelled": unlabelled, "meta": len(parts.meta)}
     return {
         **names,
         "classes": list(found.classes),
         "input": {"shape": list(found.shape), "mean": list(found.mean), "std": list(found.std)},
         "images": {**sizes, "test": len(found.test)},
+        "labels": len(torch.cat([parts.train, parts.meta]).unique()),
         "version": __version__,
     }

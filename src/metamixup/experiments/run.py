@@ -53,6 +53,10 @@ def run(settings: Settings, folder: RunFolder, listeners: Sequence[Listener] = (
     runtime = Runtime(settings.threads, settings.precision, settings.device)
     found = build_data(settings)
     training = build_training(settings, found)
+    budget, labels = settings.ssl.labels, training.about["labels"]
+    if budget is not None and labels != budget:
+        for listener in listeners:
+            listener.say(f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set")
     if not folder.config.exists():
         write_config(folder.config, settings)
     return train(training, folder, runtime, listeners, lambda: write_gallery(folder, training, found, runtime))

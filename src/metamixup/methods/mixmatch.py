@@ -84,6 +84,9 @@ class MixMatch(SemiSupervised):
             "consistency": self.unlabelled_weight(batch) * distance,
         }
 
+    def served(self, mixture: Mixture) -> Mixture:
+        return folded(mixture)
+
     def after_step(self, model: nn.Module, batch: Batch) -> None:
         self.ema.update(model, batch.step)
 
