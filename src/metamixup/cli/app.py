@@ -8,6 +8,7 @@ from metamixup.cli.evaluate import evaluate
 from metamixup.cli.ls import ls
 from metamixup.cli.predict import predict
 from metamixup.cli.report import report
+from metamixup.cli.reproduce import reproduce
 from metamixup.cli.train import train
 
 app = typer.Typer(
@@ -35,6 +36,7 @@ def metamixup(
 
 app.command()(train)
 app.command()(evaluate)
+app.command()(reproduce)
 app.command()(ls)
 app.command()(predict)
 app.add_typer(data, name="data")

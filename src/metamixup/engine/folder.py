@@ -12,6 +12,10 @@ from metamixup.engine.checkpoint import write_atomically
 from metamixup.errors import UserError
 
 
+class InUse(UserError):
+    """Another process holds the folder."""
+
+
 class RunFolder:
     """OUT/: config.toml, metrics.jsonl, lambda.jsonl, checkpoints/, model.safetensors, gallery.json, summary.json."""
 
@@ -59,9 +63,7 @@ class RunFolder:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             holder = os.read(descriptor, 32).decode(errors="replace").strip() or "another process"
-            raise UserError(
-                f"{self.root} is in use by process {holder}; wait for it or choose another --out"
-            ) from error
+            raise InUse(f"{self.root} is in use by process {holder}; wait for it or choose another --out") from error
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())
 

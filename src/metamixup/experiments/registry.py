@@ -46,6 +46,17 @@ METHODS: dict[str, MethodEntry] = {
         "AdaMixUp with its intrusion discriminator", lambda s: AdaMixUp(discriminate=True), {"policy.name": "beta"}
     ),
     "metamixup": MethodEntry("λ learned from a meta set (Algorithm 1)", _supervised, {"policy.name": "learned"}),
+    "metamixup-paper": MethodEntry(
+        "MetaMixUp with Eq. 13 to the letter",
+        _supervised,
+        {
+            "policy.name": "learned",
+            "policy.projection": "paper",
+            "policy.step_size": 5.0,
+            "policy.normalise": False,
+            "estimator.name": "exact",
+        },
+    ),
     **{name: MethodEntry(*entry) for name, entry in SEMI_SUPERVISED.items()},
 }
 

@@ -1,0 +1,93 @@
+"""`metamixup reproduce`: a table of the paper, run as a grid."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from metamixup.experiments.cells import Choice
+    from metamixup.experiments.reproduce import Reproduction
+
+
+def reproduce(
+    table: Annotated[str, typer.Argument(help="table1, table2, …, or a recipe file of your own.")],
+    only: Annotated[list[str] | None, typer.Option(help="Cells by pattern: 'cifar10/*'. May be given again.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Rows, separated by commas.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs a cell.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small variant for two CPU cores.")] = False,
+    controls: Annotated[
+        bool | None, typer.Option("--controls/--no-controls", help="Controls of learned policies as rows.")
+    ] = None,
+    rivals_use_meta: Annotated[
+        bool, typer.Option("--rivals-use-meta", help="Methods that learn nothing from the meta set train on it.")
+    ] = False,
+    data_dir: Annotated[str | None, typer.Option(help="Where data files lie; else $METAMIXUP_DATA.")] = None,
+    out: Annotated[Path | None, typer.Option(help="[default: runs/TABLE or runs/TABLE-quick]")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at once, each with one thread.")] = 2,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the grid and its expected cost.")] = False,
+) -> None:
+    """Run every method of a table side by side, and put the results beside the published numbers.
+
+    Started again, it skips what is finished and goes on with what was interrupted."""
+    from metamixup.experiments.cells import Choice
+
+    choice = Choice(
+        quick=quick,
+        only=tuple(pattern for text in only or [] for pattern in text.split(",")),
+        methods=tuple(name.strip() for name in methods.split(",")) if methods else (),
+        seeds=seeds,
+        controls=controls,
+        rivals_use_meta=rivals_use_meta,
+        data_dir=data_dir and str(Path(data_dir).expanduser().absolute()),
+    )
+    name = Path(table).stem
+    run_table(table, choice, out or Path("runs") / (f"{name}-quick" if quick else name), jobs, dry_run)
+
+
+def run_table(name: str, choice: "Choice", out: Path, jobs: int, dry_run: bool) -> None:
+    from metamixup.cli.grid_view import GridView
+    from metamixup.experiments.local import LocalRunner
+    from metamixup.experiments.recipe import load_recipe
+    from metamixup.experiments.reproduce import Reproduction
+
+    reproduction = Reproduction(load_recipe(name), choice, out)
+    if dry_run:
+        print_grid(reproduction)
+        return
+    with GridView(reproduction) as view:
+        grid = reproduction.go(LocalRunner(out / "logs"), jobs, view)
+    print((out / "table.md").read_text(encoding="utf-8"))
+    print(f"{out / 'table.md'}, table.json and table.html; {grid.count('skipped')} runs were finished before")
+    if grid.count("interrupted", "waiting", "running"):
+        print("interrupted; the same command goes on from here")
+        raise typer.Exit(75)
+    if grid.count("failed"):
+        raise typer.Exit(1)
+
+
+def print_grid(reproduction: "Reproduction") -> None:
+    """Every cell with its number of runs, its published number and what it is expected to cost."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    unit = "CPU s" if reproduction.choice.quick else "GPU h"
+    table = Table(title=reproduction.frame().title, title_justify="left")
+    for heading in ("cell", "runs", "published", "top-5", unit):
+        table.add_column(heading, justify="left" if heading == "cell" else "right")
+    for cell in reproduction.cells:
+        runs = sum(run.cell is cell for run in reproduction.runs)
+        number = cell.published
+        published = f"{number.error:.2f}{f' {number.mark}' if number.mark else ''}" if number else "–"
+        top5 = f"{number.top5:.2f}" if number and number.top5 is not None else ""
+        table.add_row(Text(cell.name), str(runs), published, top5, f"{runs * cell.cost:,.1f}")
+    total = sum(run.cell.cost for run in reproduction.runs)
+    paper = [cell.published for cell in reproduction.cells if cell.published]
+    numbers = len(paper) + sum(number.top5 is not None for number in paper)
+    console = Console(width=max(Console().width, 100), highlight=False)
+    console.print(table)
+    console.print(
+        f"{len(reproduction.cells)} cells, {len(paper)} of them the paper's with {numbers} numbers; "
+        f"{len(reproduction.runs)} runs; expected cost: {total:,.0f} {unit}, an estimate"
+    )

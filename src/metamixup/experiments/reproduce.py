@@ -1,0 +1,92 @@
+"""A table from its recipe to its files: plan, check everything, run the grid under a lock, write what came out."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from metamixup.engine.folder import RunFolder
+from metamixup.engine.interrupt import listening
+from metamixup.experiments.cells import Cell, Choice, Run, plan_cells, plan_runs
+from metamixup.experiments.check import refuse_problems
+from metamixup.experiments.grid import Grid
+from metamixup.experiments.recipe import Recipe
+from metamixup.experiments.runner import Runner
+from metamixup.experiments.table import make_table
+from metamixup.experiments.table_files import Frame, write_table
+
+
+class Reproduction:
+    """A choice of a recipe's cells, to be run in one folder."""
+
+    def __init__(self, recipe: Recipe, choice: Choice, out: Path):
+        self.recipe, self.choice, self.out = recipe, choice, out
+        self.variant = recipe.quick if choice.quick else recipe.full
+        self.cells: list[Cell] = plan_cells(recipe, choice)
+        self.runs: list[Run] = plan_runs(self.cells, range(choice.seeds or self.variant.seeds), out)
+
+    def go(self, runner: Runner, jobs: int, watch: Callable[[Grid], None]) -> Grid:
+        """Run what is not finished. The table's files are written whenever a run has ended, so that a killed grid
+        leaves the table of what it has done."""
+        refuse_problems(self.runs)
+        with RunFolder(self.out).locked(), listening() as interrupt:
+            grid, written = Grid(self.runs, runner, jobs), -1
+
+            def look() -> None:
+                nonlocal written
+                if interrupt.asked:
+                    grid.stop()
+                ended = len(self.runs) - grid.count("waiting", "running")
+                if ended != written:
+                    self.write(grid)
+                    written = ended
+                watch(grid)
+
+            try:
+                look()
+                grid.go(look)
+            finally:
+                runner.close()
+            return grid
+
+    def entries(self, grid: Grid) -> list[dict[str, Any]]:
+        summaries = {
+            (run.cell.name, run.seed): state.summary
+            for run, state in grid.states.items()
+            if run.shown and state.summary is not None
+        }
+        return make_table(self.cells, summaries, self.recipe.reference, self.recipe.baseline)
+
+    def write(self, grid: Grid) -> None:
+        write_table(self.out, self.frame(failures(grid)), self.entries(grid))
+
+    def frame(self, more: Sequence[str] = ()) -> Frame:
+        meta = (
+            "Methods that learn nothing from the meta images train on them."
+            if self.choice.rivals_use_meta
+            else ("The meta images are held out for all methods, so that they see the same batches.")
+        )
+        note = [self.variant.note] if self.variant.note else []
+        return Frame(
+            title=self.recipe.title + (", quick variant" if self.choice.quick else ""),
+            remarks=(*note, *budgets(self.cells), meta, *more),
+            marks=tuple(self.recipe.marks.items()),
+        )
+
+
+def budgets(cells: Sequence[Cell]) -> list[str]:
+    """What each column's runs are given, in one line."""
+    told: dict[str, str] = {}
+    for cell in cells:
+        given = cell.given
+        images = f"{given['subset']:,} training images" if "subset" in given else "all training images"
+        place = f"{cell.column} with {cell.model}"
+        told.setdefault(place, f"{place}: {images}, {given['epochs']} epochs, batches of {given['batch_size']}.")
+    return list(told.values())
+
+
+def failures(grid: Grid) -> list[str]:
+    return [
+        f"Failed: {run.cell.name}, seed {run.seed}: {state.message}"
+        for run, state in grid.states.items()
+        if state.status == "failed"
+    ]
