@@ -22,6 +22,8 @@ def train(
     policy: Annotated[str | None, typer.Option(help="Where λ comes from: fixed, beta, learned, …")] = None,
     estimator: Annotated[str | None, typer.Option(help="How ∇λ is found: head, exact, finite_difference.")] = None,
     projection: Annotated[str | None, typer.Option(help="How λ stays in [0, 1]: logit, clip, paper.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Fine-tune: a safetensors file or a run folder.")] = None,
+    freeze: Annotated[str | None, typer.Option(help="Layers that stand still: stem,layer1")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed is another split, start and order.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of this process; part of what a seed means.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]")] = None,
@@ -39,6 +41,8 @@ def train(
         **{"model": model, "method": method, "epochs": epochs, "batch_size": batch_size, "seed": seed},
         **{"threads": threads, "optimizer.lr": lr, "policy.name": policy, "estimator.name": estimator},
         "policy.projection": projection,
+        "start.weights": weights and str(Path(weights).expanduser().absolute()),
+        "start.freeze": freeze and [name.strip() for name in freeze.split(",") if name.strip()],
     }
     given: dict[str, Any] = read_toml(config) if config is not None else {}
     given |= {key: value for key, value in flags.items() if value is not None}

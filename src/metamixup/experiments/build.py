@@ -17,13 +17,14 @@ from metamixup.engine.schedule import Schedule
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.experiments.registry import make_estimator, make_policy, method_entry
-from metamixup.experiments.schema import OptimizerSettings, Settings
+from metamixup.experiments.schema import OptimizerSettings, Settings, StartSettings
 from metamixup.experiments.semi_supervised import SEMI_SUPERVISED
 from metamixup.meta import MetaStage
 from metamixup.methods.ema import EMA
 from metamixup.methods.guess_study import GuessStudy
 from metamixup.methods.method import Method
 from metamixup.mixing.seeding import derived_generator, derived_seed
+from metamixup.models.pretrained import adopt, freeze, parameter_groups, read_weights
 
 EVALUATION_BATCH = 500
 TRAIN_SAMPLE = 2000  # training images scored for `train_error`
@@ -43,12 +44,13 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     train, meta, unlabelled = build_streams(settings, found, parts, method)
     steps_per_epoch = (unlabelled or train).steps_per_epoch
     model = build_model(settings, found)
+    prepare_start(settings.start, model)
     method.setup(model)
     return Training(
         model=model,
         method=method,
         stage=stage,
-        optimizer=build_optimizer(settings.optimizer, model, method),
+        optimizer=build_optimizer(settings.optimizer, model, method, settings.start.slow),
         schedule=build_schedule(settings.optimizer, settings.epochs, steps_per_epoch),
         train=train,
         num_classes=found.num_classes,
@@ -169,9 +171,21 @@ def evaluation_set(name: str, found: DataSet, images: ImageSet, index: Tensor) -
     return EvaluationSet(name, batches)
 
 
-def build_optimizer(settings: OptimizerSettings, model: nn.Module, method: Method) -> Optimizer:
-    networks = [model, *method.modules().values()]
-    parameters = [p for network in networks for p in network.parameters() if p.requires_grad]
+def prepare_start(settings: StartSettings, model: nn.Module) -> None:
+    """Weights that the user brings, and layers that stand still."""
+    if settings.weights is not None:
+        adopt(model, read_weights(settings.weights), settings.new_head)
+    freeze(model, settings.freeze)
+    if not any(p.requires_grad for p in model.parameters()):
+        raise UserError("every layer is frozen (start.freeze), so there is nothing to train; leave out the last one")
+
+
+def build_optimizer(settings: OptimizerSettings, model: nn.Module, method: Method, slow: float = 1.0) -> Optimizer:
+    """`slow` is a factor on the learning rate of all layers before the classifier."""
+    others = [p for network in method.modules().values() for p in network.parameters() if p.requires_grad]
+    parameters: Any = [*(p for p in model.parameters() if p.requires_grad), *others]
+    if slow != 1:
+        parameters = [*parameter_groups(model, settings.lr, slow), *([{"params": others}] if others else [])]
     if settings.name == "sgd":
         return SGD(parameters, settings.lr, settings.momentum, 0.0, settings.weight_decay, settings.nesterov)
     kind = Adam if settings.name == "adam" else AdamW

@@ -54,6 +54,16 @@ class EstimatorSettings(Section):
     lookahead: bool = True
 
 
+class StartSettings(Section):
+    """Fine-tuning. weights: a safetensors file or a run folder; freeze: layers that stand still; slow: factor on the
+    learning rate of all layers before the head; new_head: start that afresh even where it would fit."""
+
+    weights: str | None = None
+    freeze: list[str] = []
+    slow: NotNegative = 1.0
+    new_head: bool = False
+
+
 class AugmentSettings(Section):
     """flip left out: as the data set allows. shift reflects at the border, crop fills with zeros, both in pixels."""
 
@@ -118,6 +128,7 @@ class Settings(Section):
     policy: PolicySettings = PolicySettings()
     estimator: EstimatorSettings = EstimatorSettings()
     augment: AugmentSettings = AugmentSettings()
+    start: StartSettings = StartSettings()
     meta: MetaSettings = MetaSettings()
     ssl: SslSettings = SslSettings()
 
