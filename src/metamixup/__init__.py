@@ -1,9 +1,13 @@
 """Learned data mixing for PyTorch."""
 
-from metamixup.meta import Exact, FiniteDifference, Head
-from metamixup.mixer import MetaMixUp, Mixed
-from metamixup.mixing import Mixture, mix
-from metamixup.policy import Beta, Fixed, Learned
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metamixup.meta import Exact, FiniteDifference, Head
+    from metamixup.mixer import MetaMixUp, Mixed
+    from metamixup.mixing import Mixture, mix
+    from metamixup.policy import Beta, Fixed, Learned
 
 __version__ = "0.1.0"
 
@@ -19,3 +23,13 @@ __all__ = [
     "Mixture",
     "mix",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The public names come in when they are first used: the command line prepares its process before torch loads."""
+    if name in __all__:
+        for home in ("mixing", "policy", "meta", "mixer"):
+            module = importlib.import_module(f"{__name__}.{home}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,6 +31,6 @@ def _names(kind: str) -> dict[str, str]:
         from metamixup.models import known_models
 
         return dict.fromkeys(known_models(), "")
-    from metamixup.data import known_data
+    from metamixup.data.known import KNOWN
 
-    return dict.fromkeys(known_data(), "")
+    return {name: known.what for name, known in KNOWN.items()}

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from metamixup.engine.folder import RunFolder
-    from metamixup.experiments.schema import Settings
+    from metamixup.engine.interrupt import Interrupt
 
 
 def train(
@@ -31,41 +30,42 @@ def train(
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any other setting, as key=value.")] = None,
 ) -> None:
     """Train a classifier and write OUT/: config, metrics, checkpoints, weights and a summary."""
-    from metamixup.engine.folder import RunFolder
-    from metamixup.engine.runtime import usable_threads
-    from metamixup.experiments.resolve import default_out, parse_assignment, read_toml, resolve
+    from metamixup.engine.interrupt import listening
 
     flags = {
-        "data": data and _absolute(data),
-        "data_dir": data_dir and str(Path(data_dir).expanduser().absolute()),
-        **{"model": model, "method": method, "epochs": epochs, "batch_size": batch_size, "seed": seed},
-        **{"threads": threads, "optimizer.lr": lr, "policy.name": policy, "estimator.name": estimator},
-        "policy.projection": projection,
-        "start.weights": weights and str(Path(weights).expanduser().absolute()),
+        **{"data": data, "data_dir": data_dir, "model": model, "method": method, "epochs": epochs},
+        **{"batch_size": batch_size, "seed": seed, "threads": threads, "optimizer.lr": lr, "policy.name": policy},
+        **{"estimator.name": estimator, "policy.projection": projection},
+        "start.weights": weights,
         "start.freeze": freeze and [name.strip() for name in freeze.split(",") if name.strip()],
     }
-    given: dict[str, Any] = read_toml(config) if config is not None else {}
+    # Heavy imports and data take seconds: a signal that comes meanwhile still ends with a checkpoint.
+    with listening() as interrupt:
+        run_training(out, given_settings(config, flags, set_ or []), resume, interrupt)
+
+
+def given_settings(config: Path | None, flags: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
+    """What the user named, by dotted key: the file, then flags, then --set; the later wins."""
+    from metamixup.experiments.resolve import parse_assignment, placed, read_toml
+
+    given = read_toml(config) if config is not None else {}
     given |= {key: value for key, value in flags.items() if value is not None}
-    given |= dict(parse_assignment(text) for text in set_ or [])
+    return placed(given | dict(parse_assignment(text) for text in assignments))
+
+
+def run_training(out: Path | None, given: dict[str, Any], resume: bool, interrupt: "Interrupt") -> None:
+    from metamixup.cli.show import listener, show_summary
+    from metamixup.engine.folder import RunFolder
+    from metamixup.engine.runtime import usable_threads
+    from metamixup.experiments import run
+    from metamixup.experiments.resolve import default_out, resolve
+
     settings = resolve(given, usable_threads())
     folder = RunFolder(out or default_out(settings))
-    run_training(folder, settings, given, resume)
-
-
-def run_training(folder: "RunFolder", settings: "Settings", given: dict[str, Any], resume: bool) -> None:
-    """Train in that folder, or go on there. `given` are the dotted settings that the user named."""
-    from metamixup.cli.show import listener, show_summary
-    from metamixup.experiments.run import Finished, open_run, run
-
-    with open_run(folder, settings, given, resume) as opened:
-        if isinstance(opened, Finished):
-            print(f"{folder.root}: this run is finished; there is nothing to do")
-            show_summary(opened.summary, folder)
-            return
-        show_summary(run(opened, folder, [listener()]), folder)
-
-
-def _absolute(data: str) -> str:
-    """A path is stored whole, so that a run goes on from any working directory; names stay names."""
-    path = Path(data).expanduser()
-    return str(path.absolute()) if "/" in data and ":" not in data and path.exists() else data
+    if not resume:
+        return show_summary(run.begin(folder, settings, [listener()], interrupt), folder)
+    before = folder.finished
+    summary = run.resume(folder, settings, given, [listener()], interrupt)
+    if before:
+        print(f"{folder.root}: this run was finished already; nothing was done")
+    show_summary(summary, folder)

@@ -1,5 +1,6 @@
 """One training step: batch → guesses → partners → λ (drawn, refined) → loss → optimizer. Pure in (seed, step)."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -41,9 +42,8 @@ class Stepper:
     def __call__(self, step: int) -> Done:
         started = time.perf_counter()
         t = self.training
-        torch.manual_seed(
-            derived_seed(t.seed, "step", step, self.runtime.rank)
-        )  # dropout too is a function of the step
+        # Dropout too is a function of the step.
+        torch.manual_seed(derived_seed(t.seed, "step", step, self.runtime.rank))
         lr = t.schedule.apply(t.optimizer, step)
         t.model.train()
         batch, loaded = self._batch(step), time.perf_counter()
@@ -104,8 +104,8 @@ class Stepper:
     def _descend(self, losses: dict[str, Tensor], step: int, lr: float) -> float:
         loss = torch.stack(list(losses.values())).sum()
         value = float(loss.detach())
-        if value != value or value in (float("inf"), -float("inf")):
-            raise Diverged(step, lr, value)
+        if not math.isfinite(value):
+            raise Diverged(f"the loss became {value}", step, lr)
         self.optimizer.zero_grad(set_to_none=True)
         self.runtime.backward(loss)
         if self.training.clip is not None:
@@ -115,8 +115,8 @@ class Stepper:
 
 
 class Diverged(Exception):
-    """The loss is no longer a finite number."""
+    """The loss or a weight is no longer a finite number."""
 
-    def __init__(self, step: int, lr: float, loss: float):
-        super().__init__(f"the loss became {loss} at step {step} with learning rate {lr:.4g}")
+    def __init__(self, what: str, step: int, lr: float):
+        super().__init__(f"{what} at step {step} with learning rate {lr:.4g}")
         self.step, self.lr = step, lr

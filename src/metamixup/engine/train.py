@@ -25,14 +25,20 @@ def train(
     folder: RunFolder,
     runtime: Runtime,
     listeners: Sequence[Listener] = (),
+    interrupt: Interrupt | None = None,
     closing: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Train to the end, from the newest good checkpoint if there is one, and return the summary.
 
     Raises Interrupted after a signal and Diverged when the loss is no longer finite. The caller holds the folder's
-    lock and has written its config. `closing` is called at the end, before the summary: a run that has one is whole.
+    lock and has written its config; one that listens to signals already hands its `interrupt` over. `closing` is
+    called at the end, before the summary: a run that has one is whole.
     """
-    return Loop(training, folder, runtime, listeners, closing).run()
+    loop = Loop(training, folder, runtime, listeners, closing)
+    if interrupt is not None:
+        return loop.run(interrupt)
+    with listening() as own:
+        return loop.run(own)
 
 
 class Loop:
@@ -51,14 +57,13 @@ class Loop:
         self.step, self.lr = 0, 0.0
         self.saved: str | None = None
 
-    def run(self) -> dict[str, Any]:
+    def run(self, interrupt: Interrupt) -> dict[str, Any]:
         self.restore()
         t = self.training
         for listener in self.listeners:
             listener.started(t.epochs, t.steps_per_epoch, self.step)
         try:
-            with listening() as interrupt:
-                self.go_on(interrupt)
+            self.go_on(interrupt)
         except Diverged as error:
             error.add_note(f"last good checkpoint: {self.saved or 'none yet'}; a lower learning rate may help (--lr)")
             raise
@@ -70,19 +75,23 @@ class Loop:
     def go_on(self, interrupt: Interrupt) -> None:
         t, since = self.training, time.monotonic()
         while self.step < t.steps:
-            done = self.stepper(self.step)
-            self.step, self.lr = self.step + 1, done.lr
-            self.recorder.step(done)
-            for listener in self.listeners:
-                listener.stepped(self.step, done.total)
+            if interrupt.asked:
+                self.save()
+                raise Interrupted(f"stopped at step {self.step} of {t.steps}, checkpoint {self.saved or 'none'}")
+            self.take_step()
             whole = self.step % t.steps_per_epoch == 0
             if whole:
                 self.end_epoch()
-            if whole or interrupt.asked or time.monotonic() - since > 60 * t.checkpoint_minutes:
+            if whole or time.monotonic() - since > 60 * t.checkpoint_minutes:
                 self.save()
                 since = time.monotonic()
-            if interrupt.asked and self.step < t.steps:
-                raise Interrupted(f"stopped at step {self.step} of {t.steps}; {self.saved or 'no checkpoint'}")
+
+    def take_step(self) -> None:
+        done = self.stepper(self.step)
+        self.step, self.lr = self.step + 1, done.lr
+        self.recorder.step(done)
+        for listener in self.listeners:
+            listener.stepped(self.step, done.total)
 
     def end_epoch(self) -> None:
         t, epoch = self.training, self.step // self.training.steps_per_epoch
@@ -112,7 +121,7 @@ class Loop:
 
     def save(self) -> None:
         if not all(bool(p.isfinite().all()) for p in self.training.model.parameters()):
-            raise Diverged(self.step, self.lr, float("nan"))
+            raise Diverged("a weight is no longer finite", self.step, self.lr)
         state = {"training": self.training.state_dict(), "recorder": self.recorder.state_dict(), "lr": self.lr}
         try:
             self.saved = str(checkpoint.save(self.folder.checkpoints, self.step, state))

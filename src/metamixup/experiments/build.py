@@ -1,7 +1,7 @@
 """From settings to objects: the only place where the two meet, and where models and data meet the rest."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,7 @@ from metamixup.methods.method import Method
 from metamixup.mixing.seeding import derived_generator, derived_seed
 from metamixup.models.pretrained import adopt, freeze, parameter_groups, read_weights
 
+T = TypeVar("T")
 EVALUATION_BATCH = 500
 TRAIN_SAMPLE = 2000  # training images scored for `train_error`
 
@@ -35,10 +36,11 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
 
     `found`: the settings' data set, where it has been loaded already.
     """
-    method = method_entry(settings.method).make(settings)
+    method = made(lambda: method_entry(settings.method).make(settings))
     found = found or build_data(settings)
     if method.unlabelled and not few_labels(settings, found):
         raise _no_unlabelled(settings)
+    models.check(settings.model, found.num_classes, found.shape[0], found.shape[1:])
     stage = build_stage(settings, found)
     parts = build_split(settings, found)
     train, meta, unlabelled = build_streams(settings, found, parts, method)
@@ -70,6 +72,14 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     )
 
 
+def made(make: Callable[[], T]) -> T:
+    """What `make` gives; a value that an object refuses is a user's mistake."""
+    try:
+        return make()
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
 def build_data(settings: Settings) -> DataSet:
     found = data.load(settings.data, settings.data_dir, settings.image_size)
     return found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
@@ -87,8 +97,8 @@ def model_for(settings: Settings, num_classes: int, shape: tuple[int, int, int])
 
 
 def build_stage(settings: Settings, found: DataSet) -> MetaStage:
-    policy = make_policy(settings, found.shape[1:])
-    estimator = make_estimator(settings.estimator)
+    policy = made(lambda: make_policy(settings, found.shape[1:]))
+    estimator = made(lambda: make_estimator(settings.estimator))
     return MetaStage(policy, estimator if policy.learned else None, settings.estimator.every)
 
 
@@ -122,7 +132,7 @@ def build_streams(
     seed, size = settings.seed, settings.batch_size
     chosen = settings.augment
     flip = found.flips if chosen.flip is None else chosen.flip
-    augment = data.Augment(flip, chosen.shift, chosen.crop, chosen.noise)
+    augment = made(lambda: data.Augment(flip, chosen.shift, chosen.crop, chosen.noise))
     train = Stream(found.train, parts.train, size, seed, "train", augment, found.mean, found.std)
     meta = Stream(
         found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", augment, found.mean, found.std

@@ -7,11 +7,24 @@ from typing import Any
 
 import tomli_w
 
+from metamixup.data import known_data
 from metamixup.engine.checkpoint import write_atomically
 from metamixup.errors import UserError, unknown
 from metamixup.experiments.defaults import data_defaults
 from metamixup.experiments.registry import method_entry
 from metamixup.experiments.schema import Settings, check, flat, known_keys, nested
+
+
+def placed(given: dict[str, Any]) -> dict[str, Any]:
+    """The same with whole paths, so that a run goes on from any working directory; names of data sets stay names."""
+    found = dict(given)
+    data = found.get("data")
+    if isinstance(data, str) and data not in known_data() and Path(data).expanduser().exists():
+        found["data"] = str(Path(data).expanduser().absolute())
+    for key in ("data_dir", "policy.replay", "start.weights"):
+        if isinstance(found.get(key), str):
+            found[key] = str(Path(found[key]).expanduser().absolute())
+    return found
 
 
 def resolve(given: dict[str, Any], threads: int = 1) -> Settings:

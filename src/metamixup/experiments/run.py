@@ -1,14 +1,13 @@
 """A run in its folder: begun, gone on with, or found finished. What the command line and a grid of runs share."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from metamixup.engine.evaluate import evaluate
 from metamixup.engine.folder import RunFolder
+from metamixup.engine.interrupt import Interrupt
 from metamixup.engine.listener import Listener
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.train import load_weights, train
@@ -19,36 +18,45 @@ from metamixup.experiments.resolve import contradiction, read_config, write_conf
 from metamixup.experiments.schema import Settings
 
 
-@dataclass(frozen=True)
-class Finished:
-    summary: dict[str, Any]
+def begin(
+    folder: RunFolder, settings: Settings, listeners: Sequence[Listener] = (), interrupt: Interrupt | None = None
+) -> dict[str, Any]:
+    """Train in a folder that holds no run yet; returns the summary."""
+    _refuse_other(folder)
+    return _train(folder, settings, listeners, interrupt, fresh=True)
 
 
-@contextmanager
-def open_run(
-    folder: RunFolder, settings: Settings, given: dict[str, Any], resume: bool
-) -> Iterator[Settings | Finished]:
-    """The settings to train with, while the folder is held; or that it is finished.
+def resume(
+    folder: RunFolder,
+    settings: Settings,
+    given: dict[str, Any],
+    listeners: Sequence[Listener] = (),
+    interrupt: Interrupt | None = None,
+) -> dict[str, Any]:
+    """Go on with the run in that folder under its own settings, or begin one with `settings` if there is none yet.
 
-    On resuming, the stored settings count; `given` (dotted keys) must not contradict them.
+    `given` are the dotted settings that the user named; they must not contradict the stored ones. A finished run is
+    left as it is.
     """
+    if not folder.config.exists():
+        return begin(folder, settings, listeners, interrupt)
+    stored = read_config(folder.config)
+    problem = contradiction(given, stored)
+    if problem:
+        raise UserError(f"--resume: {problem} ({folder.config}); drop it or choose another --out")
+    return folder.read_summary() if folder.finished else _train(folder, stored, listeners, interrupt, fresh=False)
+
+
+def _refuse_other(folder: RunFolder) -> None:
     if folder.root.exists() and not folder.root.is_dir():
         raise UserError(f"{folder.root} is a file; choose another --out")
-    if folder.holds_run and not resume:
+    if folder.holds_run:
         raise UserError(f"{folder.root} already holds a run; go on with --resume or choose another --out")
-    if resume and folder.config.exists():
-        settings = read_config(folder.config)
-        problem = contradiction(given, settings)
-        if problem:
-            raise UserError(f"--resume: {problem} ({folder.config}); drop it or choose another --out")
-    if resume and folder.finished:
-        yield Finished(folder.read_summary())
-        return
-    with folder.locked():
-        yield settings
 
 
-def run(settings: Settings, folder: RunFolder, listeners: Sequence[Listener] = ()) -> dict[str, Any]:
+def _train(
+    folder: RunFolder, settings: Settings, listeners: Sequence[Listener], interrupt: Interrupt | None, fresh: bool
+) -> dict[str, Any]:
     """Build everything, and only then write the first file: a mistake in the settings leaves no trace."""
     runtime = Runtime(settings.threads, settings.precision, settings.device)
     found = build_data(settings)
@@ -57,9 +65,13 @@ def run(settings: Settings, folder: RunFolder, listeners: Sequence[Listener] = (
     if budget is not None and labels != budget:
         for listener in listeners:
             listener.say(f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set")
-    if not folder.config.exists():
-        write_config(folder.config, settings)
-    return train(training, folder, runtime, listeners, lambda: write_gallery(folder, training, found, runtime))
+    with folder.locked():
+        if fresh:
+            _refuse_other(folder)  # another process may have been faster
+            write_config(folder.config, settings)
+        return train(
+            training, folder, runtime, listeners, interrupt, lambda: write_gallery(folder, training, found, runtime)
+        )
 
 
 def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:
