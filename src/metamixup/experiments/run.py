@@ -1,6 +1,6 @@
 """A run in its folder: begun, gone on with, or found finished. What the command line and a grid of runs share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -21,9 +21,16 @@ from metamixup.experiments.schema import Settings
 def begin(
     folder: RunFolder, settings: Settings, listeners: Sequence[Listener] = (), interrupt: Interrupt | None = None
 ) -> dict[str, Any]:
-    """Train in a folder that holds no run yet; returns the summary."""
+    """Train in a folder that holds no run yet; returns the summary.
+
+    Everything is built before the first file is written: a mistake in the settings leaves no trace.
+    """
     _refuse_other(folder)
-    return _train(folder, settings, listeners, interrupt, fresh=True)
+    go = _prepared(folder, settings, listeners, interrupt)
+    with folder.locked():
+        _refuse_other(folder)  # another process may have been faster
+        write_config(folder.config, settings)
+        return go()
 
 
 def resume(
@@ -44,7 +51,10 @@ def resume(
     problem = contradiction(given, stored)
     if problem:
         raise UserError(f"--resume: {problem} ({folder.config}); drop it or choose another --out")
-    return folder.read_summary() if folder.finished else _train(folder, stored, listeners, interrupt, fresh=False)
+    if folder.finished:
+        return folder.read_summary()
+    with folder.locked():
+        return _prepared(folder, stored, listeners, interrupt)()
 
 
 def _refuse_other(folder: RunFolder) -> None:
@@ -54,10 +64,10 @@ def _refuse_other(folder: RunFolder) -> None:
         raise UserError(f"{folder.root} already holds a run; go on with --resume or choose another --out")
 
 
-def _train(
-    folder: RunFolder, settings: Settings, listeners: Sequence[Listener], interrupt: Interrupt | None, fresh: bool
-) -> dict[str, Any]:
-    """Build everything, and only then write the first file: a mistake in the settings leaves no trace."""
+def _prepared(
+    folder: RunFolder, settings: Settings, listeners: Sequence[Listener], interrupt: Interrupt | None
+) -> Callable[[], dict[str, Any]]:
+    """All objects of the run are made; calling the result trains."""
     runtime = Runtime(settings.threads, settings.precision, settings.device)
     found = build_data(settings)
     training = build_training(settings, found)
@@ -65,13 +75,11 @@ def _train(
     if budget is not None and labels != budget:
         for listener in listeners:
             listener.say(f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set")
-    with folder.locked():
-        if fresh:
-            _refuse_other(folder)  # another process may have been faster
-            write_config(folder.config, settings)
-        return train(
-            training, folder, runtime, listeners, interrupt, lambda: write_gallery(folder, training, found, runtime)
-        )
+
+    def closing() -> None:
+        write_gallery(folder, training, found, runtime)
+
+    return lambda: train(training, folder, runtime, listeners, interrupt, closing)
 
 
 def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:

@@ -18,7 +18,7 @@ from metamixup.engine.listener import Listener
 from metamixup.engine.step import Diverged
 from metamixup.errors import UserError
 from metamixup.experiments.resolve import resolve
-from metamixup.experiments.run import Finished, open_run, run
+from metamixup.experiments.run import resume
 
 PATIENCE = 60.0  # seconds to wait for a run folder that an orphan of a killed grid still holds
 
@@ -47,8 +47,7 @@ def _patiently(folder: RunFolder, given: dict[str, Any], listener: Listener) -> 
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            with open_run(folder, resolve(given), given, resume=True) as opened:
-                return opened.summary if isinstance(opened, Finished) else run(opened, folder, [listener])
+            return resume(folder, resolve(given), given, [listener])
         except InUse:
             if time.monotonic() > deadline:
                 raise
