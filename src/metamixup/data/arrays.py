@@ -38,7 +38,8 @@ def from_arrays(
     names = tuple(classes) if classes is not None else _class_names(y, y_test)
     train = ImageSet(image_tensor(x, name, channels), label_tensor(y, names, name))
     if x_test is not None:
-        test = ImageSet(image_tensor(x_test, name, channels), label_tensor(y_test, names, name))
+        test = ImageSet(image_tensor(x_test, name, channels).contiguous(), label_tensor(y_test, names, name))
+        train = ImageSet(train.images.contiguous(), train.labels)
     else:
         train, test = with_test_split(train, names, name)
     rest = None if unlabelled is None else image_tensor(unlabelled, name, channels)
@@ -59,12 +60,13 @@ def with_test_split(images: ImageSet, classes: Sequence[str], name: str) -> tupl
     if len(images) != len(images.labels):
         raise DataError(f"{name}: {len(images)} images but {len(images.labels)} labels")
     parts = stratified_test(images.labels, len(classes), TEST_SHARE, SPLIT_SEED, classes)
-    train, test = (ImageSet(images.images[part], images.labels[part]) for part in parts)
+    # Selecting makes the one dense copy.
+    train, test = (ImageSet(images.images.index_select(0, part), images.labels[part]) for part in parts)
     return train, test
 
 
 def image_tensor(x: Any, name: str, channels: Channels | None = None) -> Tensor:
-    """→ (N, C, H, W) uint8, or float32 where the values are not bytes."""
+    """→ (N, C, H, W) uint8, or float32 where the values are not bytes; a view where it can be."""
     array = _numbers(x, name)
     if array.ndim == 3:
         array = array.unsqueeze(1)
@@ -74,7 +76,7 @@ def image_tensor(x: Any, name: str, channels: Channels | None = None) -> Tensor:
     array = array.permute(0, 3, 1, 2) if last else array
     if array.shape[1] > 4 and channels is None:
         raise DataError(f"{name}: shape {tuple(array.shape)} leaves open where the channels are; give channels=…")
-    return _bytes_or_floats(array, name).contiguous()
+    return _bytes_or_floats(array, name)
 
 
 def _numbers(x: Any, name: str) -> Tensor:
@@ -88,9 +90,10 @@ def _bytes_or_floats(array: Tensor, name: str) -> Tensor:
     if array.dtype == torch.uint8:
         return array
     if array.dtype == torch.bool:
-        return array.to(torch.uint8) * 255
+        return array.to(torch.uint8).mul_(255)
     if not array.is_floating_point() and not array.is_complex():
-        low, high = int(array.min()), int(array.max())
+        values = array.numpy(force=True)  # torch has no minimum of unsigned integers beyond bytes
+        low, high = int(values.min()), int(values.max())
         return array.to(torch.uint8) if low >= 0 and high <= 255 else array.float()
     if array.is_complex() or not bool(array.isfinite().all()):
         raise DataError(f"{name}: pixels have to be real and finite numbers")
@@ -108,7 +111,12 @@ def label_tensor(y: Any, classes: Sequence[str], name: str) -> Tensor:
         return torch.tensor([places[text] for text in values.tolist()])
     if values.dtype.kind not in "uif" or not np.equal(np.mod(values, 1), 0).all():
         raise DataError(f"{name}: labels have to be class numbers or names, not {values.dtype}")
-    return torch.from_numpy(values.astype(np.int64))
+    labels = torch.from_numpy(values.astype(np.int64))
+    if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < len(classes):
+        raise DataError(
+            f"{name}: labels lie in {labels.min()}…{labels.max()}, outside the classes 0…{len(classes) - 1}"
+        )
+    return labels
 
 
 def _class_names(*labels: Any) -> tuple[str, ...]:

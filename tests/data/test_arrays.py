@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+import torch
+from data.formats import picture
+from torch.utils.data import Dataset, TensorDataset
+
+from metamixup.data import from_arrays, from_dataset
+from metamixup.errors import DataError
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("shape", [(20, 6, 5), (20, 1, 6, 5), (20, 6, 5, 1)])
+def test_grey_images_of_any_layout(shape):
+    x = RNG.integers(0, 256, shape, dtype=np.uint8)
+    found = from_arrays(x, np.arange(20) % 4)
+    assert found.shape == (1, 6, 5)
+    assert found.train.images.dtype == torch.uint8
+    assert len(found.train) == 16
+
+
+def test_channels_are_asked_for_where_the_shape_leaves_them_open():
+    x = np.zeros((4, 9, 9, 9), np.uint8)
+    with pytest.raises(DataError, match="channels="):
+        from_arrays(x, [0, 1, 0, 1])
+    assert from_arrays(x, [0, 1, 0, 1], x[:1], [0], channels="last").shape == (9, 9, 9)
+    tiny = np.zeros((4, 3, 2, 1), np.uint8)
+    assert from_arrays(tiny, [0, 1, 0, 1], channels="last").shape == (1, 3, 2)
+
+
+def test_floats_stay_floats_and_are_normalised_by_their_own_statistics():
+    x = torch.randn(200, 3, 4, 4, generator=torch.Generator().manual_seed(0)) * 5 + 100
+    found = from_arrays(x, torch.arange(200) % 2)
+    assert found.train.images.dtype == torch.float32
+    np.testing.assert_allclose(found.mean, [100] * 3, atol=0.5)
+    np.testing.assert_allclose(found.std, [5] * 3, atol=0.3)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint16])
+def test_integers_become_bytes_only_where_they_fit(dtype):
+    x = np.arange(16, dtype=dtype).reshape(4, 2, 2)
+    assert from_arrays(x, [0, 1, 0, 1]).train.images.dtype == torch.uint8
+    assert from_arrays(x * 100, [0, 1, 0, 1]).train.images.dtype == torch.float32
+
+
+def test_labels_by_name():
+    x = np.zeros((6, 2, 2), np.uint8)
+    found = from_arrays(x, ["dog", "cat"] * 3)
+    assert found.classes == ("cat", "dog")
+    assert sorted(found.train.labels.tolist()) == [0, 0, 1, 1]
+    with pytest.raises(DataError, match="'cow'"):
+        from_arrays(x, ["dog", "cow"] * 3, classes=("dog", "cat"))
+
+
+def test_half_a_test_set():
+    with pytest.raises(DataError, match="both"):
+        from_arrays(np.zeros((2, 2, 2)), [0, 1], x_test=np.zeros((1, 2, 2)))
+
+
+class Photos(Dataset):
+    classes = ("a", "b")
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, place):
+        return picture(seed=place), place % 2
+
+
+def test_any_dataset_of_pil_images_or_tensors():
+    photos = from_dataset(Photos())
+    assert (photos.shape, photos.classes) == ((3, 30, 40), ("a", "b"))
+    tensors = TensorDataset(torch.rand(10, 3, 8, 8), torch.arange(10) % 2)
+    assert from_dataset(tensors, tensors, name="own").test.images.shape == (10, 3, 8, 8)
+    with pytest.raises(DataError, match="empty"):
+        from_dataset([])
