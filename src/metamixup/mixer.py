@@ -10,15 +10,16 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from metamixup.errors import UserError, unknown
-from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, learning_rates
+from metamixup.meta import Estimator, Evidence, Exact, FiniteDifference, Head, MetaStage, learning_rates
 from metamixup.meta.head import last_linear
 from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import Place
 from metamixup.mixing.blendable import LossFunction, require_blendable
-from metamixup.policy import Learned, Policy
+from metamixup.policy import Learned, Policy, Trust
 
 ESTIMATORS: dict[str, Callable[[], Estimator]] = {
+    "evidence": Evidence,
     "exact": Exact,
     "finite_difference": FiniteDifference,
     "head": Head,
@@ -60,10 +61,13 @@ class MetaMixUp:
         mixed = mixer(x, y, x_meta, y_meta, lr=optimizer)
         loss = cross_entropy(model(mixed.x), mixed.y)
 
-    `estimator` is a name ("head", "exact", "finite_difference") or an estimator; `every=k` refines λ on each k-th
-    step only. `mix_at` is "input", "features" (what the last linear layer is given) or the name of a module whose
-    output is blended; the loss is then taken of `mixed.outputs(model)`. For regression and several labels a sample,
-    give `num_classes=None` and the `loss` of (outputs, targets), smooth in the targets since those are blended.
+    `policy` is `Trust()` unless another is given: MixUp that learns which labels to trust. Give it the samples' `index`
+    and it remembers them, so that a look at every fourth batch is enough; without, it looks at every batch.
+    `estimator` is a name or an estimator ("head", "exact" and "finite_difference" serve `Learned`); `every=k` refines
+    on each k-th step only. `mix_at` is "input", "features" (what the last linear layer is given) or the name of a
+    module whose output is blended; the loss is then taken of `mixed.outputs(model)`. For regression and several labels
+    a sample, give `num_classes=None` and the `loss` of (outputs, targets), smooth in the targets since those are
+    blended.
     The model is never changed: parameters, buffers, gradients, mode and the global random state stay.
     """
 
@@ -73,14 +77,18 @@ class MetaMixUp:
         num_classes: int | None,
         *,
         policy: Policy | None = None,
-        estimator: str | Estimator = "head",
-        every: int = 1,
+        estimator: str | Estimator | None = None,
+        every: int | None = None,
         loss: LossFunction = soft_cross_entropy,
         mix_at: str = "input",
         seed: int = 0,
     ):
         if num_classes is None and loss is soft_cross_entropy:
             raise ValueError("without num_classes give the loss of (outputs, targets), for instance loss=mse_loss")
+        # Another loss than cross entropy, or another estimator, asks for the policy of the paper.
+        plain = loss is soft_cross_entropy and estimator in (None, "evidence")
+        policy = policy or (Trust() if plain else Learned())
+        estimator = estimator or policy.estimator
         if isinstance(estimator, str):
             if estimator not in ESTIMATORS:
                 raise ValueError(f"unknown estimator {estimator!r}; known: {', '.join(ESTIMATORS)}")
@@ -88,7 +96,8 @@ class MetaMixUp:
         self.model, self.num_classes, self.loss = model, num_classes, loss
         self.place = None if mix_at == "features" else _place(model, mix_at)  # features are found by a forward pass
         self._checked = loss is soft_cross_entropy
-        self.stage = MetaStage(policy or Learned(), estimator, every)
+        self._every = every
+        self.stage = MetaStage(policy, estimator, every or 1)
         self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(
@@ -100,12 +109,16 @@ class MetaMixUp:
         *,
         lr: float | Optimizer,
         index: Tensor | None = None,
+        meta_index: Tensor | None = None,
     ) -> Mixed:
         """x: (B, …); y: (B,) classes or (B, C) soft labels. `lr` is a number, or the optimizer, each of whose groups
-        then counts with its own. `index` (B,): the samples' positions in the training set, for policies that remember
-        them."""
+        then counts with its own. `index` (B,): the samples' positions in the training set, and `meta_index` (M,):
+        the meta images' in theirs, for policies that remember them."""
         targets, place = self._targets(y, x), self._placed(x)
-        pairs = Pairs(draw_partners([len(x)], self.generator).to(x.device), targets, index)
+        partner = draw_partners([len(x)], self.generator).to(x.device)
+        pairs = Pairs(partner, targets, _at(x, index), _at(x, meta_index))
+        if self._every is None:
+            self.stage.every = 1 if index is None else self.stage.policy.every
 
         def train_loss(net: Net, mixture: Mixture) -> Tensor:
             return self._loss(place.outputs(net, x, mixture), mixture.labels(targets))
@@ -149,6 +162,10 @@ class MetaMixUp:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.stage.load_state_dict(state["stage"])
         self.generator.set_state(state["generator"])
+
+
+def _at(x: Tensor, index: Tensor | None) -> Tensor | None:
+    return None if index is None else index.to(x.device)
 
 
 def _place(model: nn.Module, name: str) -> Place:

@@ -88,7 +88,8 @@ class Stepper:
         if t.stage.due:
             if t.meta is None:
                 raise ValueError("a learned policy needs a meta set")
-            (x, *_), y, _ = self._read(t.meta, step)
+            (x, *_), y, index = self._read(t.meta, step)
+            pairs = replace(pairs, meta_index=index)
             labels, eta = soft_labels(y, t.num_classes, x.dtype), learning_rates(t.model, t.optimizer)
             reading = time.perf_counter() - started
 

@@ -98,7 +98,7 @@ def model_for(settings: Settings, num_classes: int, shape: tuple[int, int, int])
 
 def build_stage(settings: Settings, found: DataSet) -> MetaStage:
     policy = made(lambda: make_policy(settings, found.shape[1:]))
-    estimator = made(lambda: make_estimator(settings.estimator))
+    estimator = made(lambda: make_estimator(settings.estimator, policy))
     return MetaStage(policy, estimator if policy.learned else None, settings.estimator.every)
 
 

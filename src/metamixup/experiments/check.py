@@ -34,9 +34,8 @@ class Checker:
         try:
             settings = run.settings()
             found = self.load(settings)
-            make_estimator(settings.estimator)
             if run.source is None:
-                make_policy(settings, found.shape[1:])
+                make_estimator(settings.estimator, make_policy(settings, found.shape[1:]))
         except UserError as error:
             return str(error)
         # The seed decides which images are in a split, not whether it can be made.

@@ -11,3 +11,15 @@ BY_DATA: dict[str, dict[str, Any]] = {
 
 def data_defaults(data: str) -> dict[str, Any]:
     return BY_DATA.get(data, {})
+
+
+def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
+    """What suits a policy: trust is learned in passing, and learns nothing that trained-on meta images could spoil."""
+    if name != "trust":
+        return {}
+    return {
+        "estimator.name": "evidence",
+        "estimator.every": 4,
+        "meta.in_train": True,
+        "meta.batch_size": max(batch_size // 2, 2),
+    }

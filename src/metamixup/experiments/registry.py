@@ -9,12 +9,14 @@ from metamixup.engine.folder import RunFolder
 from metamixup.errors import UserError, unknown
 from metamixup.experiments.schema import EstimatorSettings, PolicySettings, Settings
 from metamixup.experiments.semi_supervised import SEMI_SUPERVISED
-from metamixup.meta import Estimator, Exact, FiniteDifference, Head
+from metamixup.meta import Estimator, Evidence, Exact, FiniteDifference, Head
 from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
+from metamixup.methods.reweighted import Reweighted
 from metamixup.methods.supervised import Supervised
-from metamixup.policy import Beta, CutMix, Fixed, Learned, Policy, Replay, Reverse, Shuffle
+from metamixup.policy import Beta, CutMix, Fixed, Learned, Policy, Replay, Reverse, Shuffle, Trust
+from metamixup.policy.reweight import Reweight
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,17 @@ METHODS: dict[str, MethodEntry] = {
     "adamixup": MethodEntry(
         "AdaMixUp with its intrusion discriminator", lambda s: AdaMixUp(discriminate=True), {"policy.name": "beta"}
     ),
-    "metamixup": MethodEntry("λ learned from a meta set (Algorithm 1)", _supervised, {"policy.name": "learned"}),
+    "metamixup": MethodEntry(
+        "MixUp that learns from a meta set which labels to trust", _supervised, {"policy.name": "trust"}
+    ),
+    "metamixup-one-step": MethodEntry(
+        "λ learned from a meta set, one gradient step a batch (Algorithm 1)", _supervised, {"policy.name": "learned"}
+    ),
+    "reweight": MethodEntry(
+        "learning to reweight (Ren et al. 2018): weights in place of blends",
+        lambda s: Reweighted(),
+        {"policy.name": "reweight", "estimator.lookahead": False},
+    ),
     "metamixup-paper": MethodEntry(
         "MetaMixUp with Eq. 13 to the letter",
         _supervised,
@@ -65,10 +77,13 @@ POLICIES: dict[str, Callable[[PolicySettings, ImageSize], Policy]] = {
     "fixed": lambda p, size: Fixed(p.lam),
     "beta": lambda p, size: Beta(p.alpha, p.per),
     "cutmix": lambda p, size: CutMix(size, p.alpha, p.per),
+    "trust": lambda p, size: Trust(p.alpha, p.memory),
+    "reweight": lambda p, size: Reweight(),
     "learned": lambda p, size: Learned(p.step_size, p.projection, p.normalise, Beta(p.alpha, p.per)),
 }
 
 ESTIMATORS: dict[str, Callable[[EstimatorSettings], Estimator]] = {
+    "evidence": lambda e: Evidence(),
     "exact": lambda e: Exact(lookahead=e.lookahead),
     "head": lambda e: Head(lookahead=e.lookahead),
     "finite_difference": lambda e: FiniteDifference(lookahead=e.lookahead),
@@ -113,7 +128,10 @@ def make_policy(settings: Settings, image_size: ImageSize) -> Policy:
     return CONTROLS[control](policy, settings.policy)
 
 
-def make_estimator(settings: EstimatorSettings) -> Estimator:
-    if settings.name not in ESTIMATORS:
-        raise unknown("estimator", settings.name, ESTIMATORS)
-    return ESTIMATORS[settings.name](settings)
+def make_estimator(settings: EstimatorSettings, policy: Policy) -> Estimator:
+    name = settings.name
+    if name not in ESTIMATORS:
+        raise unknown("estimator", name, ESTIMATORS)
+    if "evidence" in (name, policy.estimator) and name != policy.estimator:
+        raise UserError(f"this policy learns from estimator {policy.estimator!r}, not from {name!r}; leave it out")
+    return ESTIMATORS[name](settings)

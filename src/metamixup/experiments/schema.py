@@ -34,15 +34,17 @@ class OptimizerSettings(Section):
 
 class PolicySettings(Section):
     """Where λ comes from. `lam` is fixed's, `alpha` and `per` are Beta's (and of the first λ of a learned policy);
-    `replay` is the run folder whose final policy the control of that name serves."""
+    `memory` is the rate of trust's running scores; `replay` is the run folder whose final policy the control of that
+    name serves."""
 
-    name: str = "learned"
+    name: str = "trust"
     lam: Share = 0.5
     alpha: Positive = 1.0
     per: Literal["sample", "batch"] = "sample"
     step_size: NotNegative = 1.0
     projection: Literal["paper", "clip", "logit"] = "logit"
     normalise: bool = True
+    memory: Annotated[float, Field(gt=0, le=1)] = 0.3
     replay: str | None = None
 
 
@@ -74,7 +76,8 @@ class AugmentSettings(Section):
 
 
 class MetaSettings(Section):
-    """The meta set. per_class left out: 10 % of the training images, 10 to 100 a class; batch_size: the run's own."""
+    """The meta set. per_class left out: 10 % of the training images, 10 to 100 a class; batch_size: the run's own.
+    in_train: are its images trained on too?"""
 
     per_class: Count | None = None
     in_train: bool = False

@@ -45,15 +45,16 @@ class MetaStage:
         due, self.steps = self.due, self.steps + 1
         lam = self.policy.draw(pairs, generator).to(pairs.partner.device)  # line 2: random initialise λ
 
-        def mixed(lam: Tensor) -> Mixture:
-            return self.policy.mixture(lam, pairs, generator)
+        def virtual(net: Net, lam: Tensor) -> Tensor:
+            return loss(net, self.policy.virtual(lam, pairs, generator))
 
         if due and self.estimator is not None:
             # lines 3–5: Φ → Φ′, blend with λ, θ′ = θ − η∇θ ℓ(Φ′(θ), D̃)
             # line 6: ∇λ ℓ(Φ′(θ′), D_v), and λ* = λ − α∇λ
-            grad = self.estimator(model, lambda net, lam: loss(net, mixed(lam)), meta_loss, lam, eta)
+            grad = self.estimator(model, virtual, meta_loss, lam, eta)
             lam = self.policy.refine(lam, grad, pairs)
-        return mixed(self.policy.serve(lam.detach(), pairs, generator))  # line 7: blend again with λ*
+        lam = self.policy.serve(lam.detach(), pairs, generator)
+        return self.policy.mixture(lam, pairs, generator)  # line 7: blend again with λ*
 
     def state_dict(self) -> dict[str, Any]:
         return {"steps": self.steps, "policy": self.policy.state_dict()}

@@ -32,10 +32,21 @@ def last_linear(model: nn.Module, forward: Callable[[Net], Any]) -> str:
             hook.remove()
     if not called:
         raise UserError(
-            "estimator 'head' and mix_at='features' need a model that ends in a linear layer and found none; "
-            "name its classifier, or use 'finite_difference' or 'exact', which serve any model"
+            "estimators 'head' and 'evidence' (of policy 'trust') and mix_at='features' need a model that ends in a "
+            "linear layer, and this one has none; policy 'learned' with estimator 'finite_difference' or 'exact' "
+            "serves any model"
         )
     return called[-1]
+
+
+_classifiers: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
+
+
+def classifier_of(model: nn.Module, forward: Callable[[Net], Any]) -> str:
+    """`last_linear`, looked for once a model."""
+    if model not in _classifiers:
+        _classifiers[model] = last_linear(model, forward)
+    return _classifiers[model]
 
 
 class Head:
@@ -43,22 +54,14 @@ class Head:
 
     def __init__(self, layers: tuple[str, ...] = (), lookahead: bool = True):
         self.layers, self.lookahead = layers, lookahead
-        self._found: tuple[weakref.ref[nn.Module], tuple[str, ...]] | None = None
 
     def __call__(
         self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
     ) -> Tensor:
-        layers = self._layers_of(model, meta_loss)
+        layers = self.layers or (classifier_of(model, meta_loss),)
         # By identity and not by name: a tied weight is listed once, under its first owner.
         members = {id(p) for layer in layers for p in model.get_submodule(layer).parameters()}
         chosen = {n: eta[n] for n, p in model.named_parameters() if n in eta and id(p) in members}
         if not chosen:
             raise UserError(f"estimator 'head': no trainable parameter lies in {', '.join(layers)}")
         return meta_gradient(model, loss, meta_loss, lam, chosen, self.lookahead)
-
-    def _layers_of(self, model: nn.Module, meta_loss: MetaLoss) -> tuple[str, ...]:
-        if self.layers:
-            return self.layers
-        if self._found is None or self._found[0]() is not model:
-            self._found = weakref.ref(model), (last_linear(model, meta_loss),)
-        return self._found[1]

@@ -23,12 +23,14 @@ class Pairs:
     """Who is blended with whom, drawn once a step and used again after λ is refined.
 
     partner: (B,) the second sample of each pair, as a position in the batch;
-    labels: (B, C) the soft labels of the batch; index: (B,) each sample's position in the training set.
+    labels: (B, C) the soft labels of the batch; index: (B,) each sample's position in the training set, and
+    meta_index: (M,) each meta image's in the meta set, for policies that remember them.
     """
 
     partner: Tensor
     labels: Tensor
     index: Tensor | None = None
+    meta_index: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from metamixup.policy.cutmix import CutMix
 from metamixup.policy.fixed import Fixed
 from metamixup.policy.learned import PROJECTIONS, Learned
 from metamixup.policy.policy import Policy
+from metamixup.policy.trust import Trust
 
 __all__ = [
     "CONTROLS",
@@ -18,4 +19,5 @@ __all__ = [
     "Replay",
     "Reverse",
     "Shuffle",
+    "Trust",
 ]

@@ -4,6 +4,7 @@
 out to other pairs; `Replay` serves, from the first step on, the distribution that another run ended with.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -21,10 +22,13 @@ class Control(Policy):
     def __init__(self, policy: Policy):
         if not policy.learned:
             raise ValueError(f"a control belongs to a learned policy; {type(policy).__name__} learns nothing")
-        self.policy = policy
+        self.policy, self.estimator, self.every = policy, policy.estimator, policy.every
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         return self.policy.draw(pairs, generator)
+
+    def virtual(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
+        return self.policy.virtual(lam, pairs, generator)
 
     def refine(self, lam: Tensor, grad: Tensor, pairs: Pairs) -> Tensor:
         return self.policy.refine(lam, grad, pairs)
@@ -50,11 +54,18 @@ class Reverse(Control):
 
 
 class Shuffle(Control):
-    """The learned λ of a batch, permuted: the same distribution, but no pair has its own."""
+    """What was learned, dealt out anew over the batch: the same distribution, but no pair has its own λ, and no sample
+    its own memory."""
 
     def serve(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Tensor:
         served = self.policy.serve(lam, pairs, generator)
         return served[torch.randperm(len(served), generator=generator).to(served.device)]
+
+    def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
+        if pairs.index is not None:
+            order = torch.randperm(len(pairs.index), generator=generator).to(pairs.index.device)
+            pairs = replace(pairs, index=pairs.index[order])
+        return self.policy.mixture(lam, pairs, generator)
 
 
 class Replay(Control):

@@ -12,10 +12,16 @@ class Policy:
     """A source of λ. Subclasses give `draw`; learned ones set `learned` and give `refine`."""
 
     learned = False
+    estimator = "head"  # by name, the one that serves a learned policy unless another is asked for
+    every = 1  # steps between two refinements, unless another number is asked for
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """The first λ of each pair, (B,). It may carry a graph to the policy's own parameters."""
         raise NotImplementedError
+
+    def virtual(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
+        """The blend of the virtual step, whose gradient `refine` learns from."""
+        return self.mixture(lam, pairs, generator)
 
     def refine(self, lam: Tensor, grad: Tensor, pairs: Pairs) -> Tensor:
         """λ after the meta-gradient ∇λ has been seen, (B,). What a policy keeps across steps it learns here."""
