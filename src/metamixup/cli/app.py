@@ -4,7 +4,9 @@ import typer
 
 from metamixup import __version__
 from metamixup.cli.data import data
+from metamixup.cli.doctor import doctor
 from metamixup.cli.evaluate import evaluate
+from metamixup.cli.export import export
 from metamixup.cli.ls import ls
 from metamixup.cli.predict import predict
 from metamixup.cli.report import report
@@ -41,3 +43,5 @@ app.command()(ls)
 app.command()(predict)
 app.add_typer(data, name="data")
 app.command()(report)
+app.command()(export)
+app.command()(doctor)

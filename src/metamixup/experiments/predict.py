@@ -48,6 +48,9 @@ class Predictor:
             raise UserError(f"{folder.root} holds no finished run (no summary.json)")
         settings = read_config(folder.config)
         self.inputs = read_inputs(folder)
+        channels, height, width = self.inputs.shape
+        if channels not in (1, 3) or height != width:
+            raise UserError(f"the run was trained on {channels}×{height}×{width} arrays, not on square images")
         self.runtime = Runtime(settings.threads, settings.precision, settings.device)
         self.model: nn.Module = model_for(settings, len(self.inputs.classes), self.inputs.shape)
         load_weights(self.model, folder)
@@ -94,10 +97,6 @@ def read_inputs(folder: RunFolder) -> Inputs:
     try:
         described = summary["input"]
         shape, mean, std = (tuple(described[key]) for key in ("shape", "mean", "std"))
-        inputs = Inputs(tuple(summary["classes"]), shape, mean, std)
+        return Inputs(tuple(summary["classes"]), shape, mean, std)
     except (KeyError, TypeError) as problem:
         raise UserError(f"{folder.summary} does not say what the run's images were like") from problem
-    channels, height, width = inputs.shape
-    if channels not in (1, 3) or height != width:
-        raise UserError(f"the run was trained on {channels}×{height}×{width} arrays, not on square images")
-    return inputs

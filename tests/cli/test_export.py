@@ -1,0 +1,60 @@
+"""`metamixup export`: every form agrees with the trained model."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+import metamixup
+from metamixup.cli import run
+from metamixup.engine.folder import RunFolder
+from metamixup.errors import UserError
+from metamixup.experiments import export as exporting
+from metamixup.experiments.export import deployed, export_run
+from metamixup.experiments.predict import read_inputs
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> RunFolder:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    small = ["--data", "digits", "--model", "cnn-bn", "--epochs", "1", "--set", "subset=400"]
+    assert run(["train", *small, "--out", str(out)]) == 0
+    return RunFolder(out)
+
+
+@pytest.mark.parametrize("form", ["safetensors", "onnx", "pt2"])
+@pytest.mark.filterwarnings("ignore")  # the exporters talk about their own insides
+def test_agrees_with_the_trained_model_and_brings_a_card(form, folder, capsys):
+    assert run(["export", str(folder.root), "--format", form]) == 0
+    path = folder.root / "export" / f"model.{form}"
+    assert str(path) in capsys.readouterr().out
+    inputs = read_inputs(folder)
+    pixels = torch.rand(7, *inputs.shape)
+    with torch.no_grad():
+        expected = deployed(folder, inputs)(pixels)
+    # the card's own lines load it
+    card = path.with_name("MODEL_CARD.md").read_text(encoding="utf-8")
+    assert re.search(r"expected calibration error, % \| \d", card)
+    assert 'method = "metamixup"' in card
+    assert "{" not in card.replace('{"pixels": pixels}', "")
+    code = re.search(r"```python\n(.*?)```", card, re.S)[1].replace(path.name, str(path))
+    import onnxruntime
+
+    space = {"torch": torch, "onnxruntime": onnxruntime, "metamixup": metamixup, "safetensors": safetensors}
+    space["pixels"] = pixels.numpy() if form == "onnx" else pixels
+    exec("import metamixup.models\n" + code, space)
+    np.testing.assert_allclose(torch.as_tensor(space["logits"]).detach(), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_says_what_is_wrong(folder, tmp_path, monkeypatch, capsys):
+    assert run(["export", str(tmp_path)]) == 2
+    assert "no finished run" in capsys.readouterr().err
+    assert run(["export", str(folder.root), "--format", "h5"]) == 2
+    with pytest.raises(UserError, match="unknown format 'onx'; did you mean 'onnx'"):
+        export_run(folder, "onx")
+    monkeypatch.setitem(exporting.FORMS, "pt2", lambda model, pixels, path: lambda x: model(x) + 0.1)
+    with pytest.raises(UserError, match="does not agree"):
+        export_run(folder, "pt2", Path(tmp_path / "other.pt2"))
