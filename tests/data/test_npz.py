@@ -42,7 +42,7 @@ def test_the_usual_names(tmp_path, names):
 
 def test_without_a_test_set_a_fifth_becomes_it(tmp_path):
     found = load_npz(write(tmp_path / "a.npz", x=X, y=Y))
-    assert (len(found.train), found.test.labels.tolist()) == (8, [0, 1])
+    assert (len(found.train), sorted(found.test.labels.tolist())) == (8, [0, 1])
 
 
 def test_names_of_classes_unlabelled_images_and_fortran_order(tmp_path):
@@ -65,9 +65,7 @@ def test_names_of_classes_unlabelled_images_and_fortran_order(tmp_path):
         (npz_bytes(x=X, y=Y - 1), "labels"),
         (npz_bytes(x=X, y=Y / 3), "class numbers"),
         (npz_bytes(x=X[0, 0], y=Y), "images have to be"),
-        (npz_bytes(x=X / 0.0, y=Y), "finite")
-        if False
-        else (npz_bytes(x=np.full((2, 4, 4), np.nan), y=Y[:2]), "finite"),
+        (npz_bytes(x=np.full((2, 4, 4), np.nan), y=Y[:2]), "finite"),
     ],
 )
 def test_what_does_not_fit_is_told(tmp_path, content, told):
