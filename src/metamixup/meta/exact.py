@@ -11,6 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import ahead, gradient, leaving_no_trace, network, scaled, trainable
+from metamixup.meta.second_order import FastSecondDerivatives
 
 
 def meta_gradient(
@@ -25,7 +26,9 @@ def meta_gradient(
     with leaving_no_trace(model):
         lam = lam.detach().requires_grad_()
         theta = trainable(model, eta)
-        g = gradient(loss(network(model, theta), lam), theta, create_graph=True)
+        with FastSecondDerivatives():
+            virtual = loss(network(model, theta), lam)
+        g = gradient(virtual, theta, create_graph=True)
         at = ahead(theta, g, eta) if lookahead else theta
         u = scaled(gradient(meta_loss(network(model, at)), at), eta)
         reached = [name for name in theta if g[name].requires_grad]
