@@ -26,7 +26,8 @@ class DataSet:
     """What a run trains and tests on; mean and std are of the pixels scaled to 0…1 (floats: as they are).
 
     `flips`: may an image be mirrored and keep its label (not so for digits);
-    `meta_per_class`: the size of the meta set where the data set has one of its own.
+    `meta_per_class`: the size of the meta set where the data set has one of its own;
+    `selection`: images held out to choose between variants by.
     """
 
     name: str
@@ -38,6 +39,7 @@ class DataSet:
     unlabelled: ImageSet | None = None
     flips: bool = True
     meta_per_class: int | None = None
+    selection: ImageSet | None = None
 
     def __post_init__(self) -> None:
         for part, images in (("training", self.train), ("test", self.test)):

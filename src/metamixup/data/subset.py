@@ -1,8 +1,12 @@
-"""A smaller training set for quick runs: seeded, its classes in their proportions. The test set stays whole."""
+"""Parts of a training set: a smaller one for quick runs, and a selection set to choose between variants by.
+
+Both are seeded and have the classes in their proportions. The test set stays whole.
+"""
 
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from metamixup.data.images import DataSet, ImageSet
 from metamixup.data.splits import shuffled_by_class
@@ -11,15 +15,31 @@ from metamixup.mixing.seeding import derived_generator
 
 
 def take_subset(found: DataSet, size: int, seed: int) -> DataSet:
-    """`size` images of the training set; what the classes' shares leave over goes to the largest remainders."""
+    """The data set with `size` of its training images."""
+    return replace(found, train=_part(found.train, _chosen(found, size, seed, "subset")))
+
+
+def take_selection(found: DataSet, size: int, seed: int) -> DataSet:
+    """The data set with `size` of its training images held out as the selection set."""
+    chosen = _chosen(found, size, seed, "selection")
+    rest = torch.ones(len(found.train), dtype=torch.bool)
+    rest[chosen] = False
+    return replace(found, train=_part(found.train, rest.nonzero()[:, 0]), selection=_part(found.train, chosen))
+
+
+def _part(images: ImageSet, index: Tensor) -> ImageSet:
+    return ImageSet(images.images[index], images.labels[index])
+
+
+def _chosen(found: DataSet, size: int, seed: int, what: str) -> Tensor:
+    """Sorted positions; what the classes' shares leave over goes to the largest remainders."""
     total = len(found.train)
     if size > total:
-        raise DataError(f"{found.name}: a subset of {size} images was asked for, but there are only {total}")
-    pools = shuffled_by_class(found.train.labels, found.num_classes, derived_generator(seed, "subset"))
+        raise DataError(f"{found.name}: a {what} of {size} images was asked for, but there are only {total}")
+    pools = shuffled_by_class(found.train.labels, found.num_classes, derived_generator(seed, what))
     shares = [len(pool) * size / total for pool in pools]
     sizes = [int(share) for share in shares]
     by_remainder = sorted(range(len(pools)), key=lambda c: sizes[c] - shares[c])
     for c in by_remainder[: size - sum(sizes)]:
         sizes[c] += 1
-    kept = torch.cat([pool[:count] for pool, count in zip(pools, sizes, strict=True)]).sort().values
-    return replace(found, train=ImageSet(found.train.images[kept], found.train.labels[kept]))
+    return torch.cat([pool[:count] for pool, count in zip(pools, sizes, strict=True)]).sort().values

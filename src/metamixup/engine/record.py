@@ -11,12 +11,14 @@ from metamixup.engine.step import Done
 
 
 class Recorder:
-    def __init__(self, num_classes: int):
-        self.lambdas, self.extremes = Lambdas(num_classes), Extremes()
+    def __init__(self, num_classes: int, wrong: Tensor | None = None):
+        """wrong: (N,) which labels are known to be wrong, if that is to be studied."""
+        self.lambdas, self.extremes, self.wrong = Lambdas(num_classes), Extremes(), wrong
         self.reset()
 
     def reset(self) -> None:
         self.steps = self.images = 0
+        self.wrong_weight = 0.0
         self.losses: dict[str, Tensor] = {}
         self.seconds = {"total": 0.0, "loader": 0.0, "meta": 0.0}
         self.lambdas.reset()
@@ -28,6 +30,9 @@ class Recorder:
             self.losses[name] = value.detach().double() + before
         self.lambdas.add(done.mixture.lam, done.pairs.labels, done.mixture.partner)
         self.extremes.add(done)
+        if self.wrong is not None and done.pairs.index is not None:
+            wrong, lam = self.wrong[done.pairs.index.cpu()].float(), done.mixture.lam.cpu()
+            self.wrong_weight += float((lam * wrong + (1 - lam) * wrong[done.mixture.partner.cpu()]).sum())
         self.steps += 1
         self.images += done.images
         for part, seconds in done.seconds.items():
@@ -39,6 +44,7 @@ class Recorder:
         return {
             "losses": {name: float(value) / max(1, self.steps) for name, value in self.losses.items()},
             **self.lambdas.summary(),
+            **({} if self.wrong is None else {"wrong_weight": round(self.wrong_weight / max(1, self.images), 5)}),
             "train_seconds": round(self.seconds["total"], 3),
             "images_per_second": round(self.images / total, 1),
             "loader_share": round(self.seconds["loader"] / total, 4),
@@ -49,6 +55,7 @@ class Recorder:
         return {
             "steps": self.steps,
             "images": self.images,
+            "wrong_weight": self.wrong_weight,
             "losses": {name: value.clone() for name, value in self.losses.items()},
             "seconds": dict(self.seconds),
             "lambdas": self.lambdas.state_dict(),
@@ -57,6 +64,7 @@ class Recorder:
 
     def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
         self.steps, self.images, self.seconds = state["steps"], state["images"], dict(state["seconds"])
+        self.wrong_weight = state["wrong_weight"]
         self.losses = {name: value.to(device) for name, value in state["losses"].items()}
         self.lambdas.load_state_dict(state["lambdas"])
         self.extremes.load_state_dict(state["extremes"])

@@ -53,7 +53,7 @@ class Loop:
         self.training, self.folder, self.runtime, self.listeners = training, folder, runtime, listeners
         self.closing = closing
         self.stepper = Stepper(training, runtime, self.say)
-        self.recorder = Recorder(training.num_classes)
+        self.recorder = Recorder(training.num_classes, training.wrong)
         self.step, self.lr = 0, 0.0
         self.saved: str | None = None
 

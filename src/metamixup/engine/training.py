@@ -27,8 +27,9 @@ class Source(Protocol):
 
 @dataclass
 class Training:
-    """`evaluation` sets are scored by name after each `evaluate_every`-th epoch and the last; `about` goes into the
-    summary as it stands."""
+    """`evaluation` sets are scored by name after each `evaluate_every`-th epoch and the last; `wrong` tells of each
+    training image whether its label was made wrong on purpose, for the record alone; `about` goes into the summary as
+    it stands."""
 
     model: nn.Module
     method: Method
@@ -44,6 +45,7 @@ class Training:
     unlabelled: Source | None = None
     evaluation: tuple[EvaluationSet, ...] = ()
     study: GuessStudy | None = None
+    wrong: Tensor | None = None
     clip: float | None = None
     ema: EMA | None = None
     compile: bool = False

@@ -1,6 +1,7 @@
 """From settings to objects: the only place where the two meet, and where models and data meet the rest."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
@@ -9,15 +10,16 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from metamixup import __version__, data, models
 from metamixup.data import DataSet, ImageSet, Split, Stream
+from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
 from metamixup.data.splits import default_meta_per_class
 from metamixup.data.stream import Normalise
-from metamixup.data.subset import take_subset
+from metamixup.data.subset import take_selection, take_subset
 from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.schedule import Schedule
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.experiments.registry import make_estimator, make_policy, method_entry
-from metamixup.experiments.schema import OptimizerSettings, Settings, StartSettings
+from metamixup.experiments.schema import CorruptSettings, OptimizerSettings, Settings, StartSettings
 from metamixup.experiments.semi_supervised import SEMI_SUPERVISED
 from metamixup.meta import MetaStage
 from metamixup.methods.ema import EMA
@@ -43,6 +45,7 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     models.check(settings.model, found.num_classes, found.shape[0], found.shape[1:])
     stage = build_stage(settings, found)
     parts = build_split(settings, found)
+    found, parts, wrong = corrupt(settings.corrupt, found, parts, settings.seed)
     train, meta, unlabelled = build_streams(settings, found, parts, method)
     steps_per_epoch = (unlabelled or train).steps_per_epoch
     model = build_model(settings, found)
@@ -63,6 +66,7 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
         unlabelled=unlabelled,
         evaluation=build_evaluation(settings, found, parts),
         study=GuessStudy(unlabelled.images.labels) if unlabelled is not None and method.unlabelled else None,
+        wrong=wrong if bool(wrong.any()) else None,
         clip=settings.optimizer.clip,
         ema=EMA(model, settings.optimizer.ema) if settings.optimizer.ema is not None else None,
         compile=settings.compile,
@@ -82,7 +86,24 @@ def made(make: Callable[[], T]) -> T:
 
 def build_data(settings: Settings) -> DataSet:
     found = data.load(settings.data, settings.data_dir, settings.image_size)
+    if settings.selection is not None:
+        found = take_selection(found, settings.selection, settings.seed)
     return found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
+
+
+def corrupt(settings: CorruptSettings, found: DataSet, parts: Split, seed: int) -> tuple[DataSet, Split, Tensor]:
+    """The data with wrong or rare training labels, and which of them are wrong, (N,). The meta set is left alone."""
+    spared = torch.isin(parts.train, parts.meta)
+    victims, labels = parts.train[~spared], found.train.labels.clone()
+    wrong = torch.zeros(len(labels), dtype=torch.bool)
+    if settings.kind == "long-tail":
+        kept = victims[long_tail(labels[victims], found.num_classes, settings.ratio, seed)]
+        train = torch.cat([parts.train[spared], kept]).sort().values
+        return found, replace(parts, train=train), wrong
+    if settings.kind != "none":
+        spoil = replace_labels if settings.kind == "replace" else swap_neighbours
+        labels[victims], wrong[victims] = spoil(labels[victims], found.num_classes, settings.share, seed)
+    return replace(found, train=ImageSet(found.train.images, labels)), parts, wrong
 
 
 def build_model(settings: Settings, found: DataSet) -> nn.Module:
@@ -167,8 +188,13 @@ def build_evaluation(settings: Settings, found: DataSet, parts: Split) -> tuple[
     return (
         evaluation_set("train", found, found.train, sample),
         evaluation_set("meta", found, found.train, parts.meta),
-        evaluation_set("test", found, found.test, torch.arange(len(found.test))),
+        *([whole_set("selection", found, found.selection)] if found.selection is not None else []),
+        whole_set("test", found, found.test),
     )
+
+
+def whole_set(name: str, found: DataSet, images: ImageSet) -> EvaluationSet:
+    return evaluation_set(name, found, images, torch.arange(len(images)))
 
 
 def evaluation_set(name: str, found: DataSet, images: ImageSet, index: Tensor) -> EvaluationSet:

@@ -34,6 +34,11 @@ def _supervised(settings: Settings) -> Method:
 
 METHODS: dict[str, MethodEntry] = {
     "baseline": MethodEntry("no mixing", _supervised, {"policy.name": "fixed", "policy.lam": 1.0}),
+    "label-smoothing": MethodEntry(
+        "no mixing; a tenth of every label is spread over all classes",
+        lambda s: Supervised(smoothing=0.1),
+        {"policy.name": "fixed", "policy.lam": 1.0},
+    ),
     "mixup": MethodEntry("λ ~ Beta(α, α) (policy.alpha, policy.per)", _supervised, {"policy.name": "beta"}),
     "fixed": MethodEntry("one λ for all pairs (policy.lam)", _supervised, {"policy.name": "fixed", "policy.lam": 0.3}),
     "manifold": MethodEntry(

@@ -84,6 +84,18 @@ class MetaSettings(Section):
     batch_size: Count | None = None
 
 
+class CorruptSettings(Section):
+    """Labels made wrong or rare on purpose, to see who bears it; the meta set stays clean and balanced.
+
+    replace: a share of the labels becomes another class at random; neighbours: the next class; long-tail: class c keeps
+    its share ratio^(−c/(C−1)).
+    """
+
+    kind: Literal["none", "replace", "neighbours", "long-tail"] = "none"
+    share: Share = 0.0
+    ratio: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 50.0
+
+
 class SslSettings(Section):
     """Few labels. labels left out: all are used. meta: the labelled set serves as the meta set, or `extra` images.
 
@@ -116,6 +128,7 @@ class Settings(Section):
     data_dir: str | None = None
     image_size: Count | None = None
     subset: Count | None = None
+    selection: Count | None = None
     model: str = "cnn3"
     method: str = "metamixup"
     epochs: Count = 30
@@ -133,6 +146,7 @@ class Settings(Section):
     augment: AugmentSettings = AugmentSettings()
     start: StartSettings = StartSettings()
     meta: MetaSettings = MetaSettings()
+    corrupt: CorruptSettings = CorruptSettings()
     ssl: SslSettings = SslSettings()
 
 
