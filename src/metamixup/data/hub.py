@@ -73,7 +73,8 @@ def _from_splits(name: str, found: Any, options: dict[str, str], image_size: int
         first, second = with_test_split(first, columns.classes, name)
     else:
         second = columns.read(found[_named(name, "split", found, test_name, ())])
-    flips = FASHION in name or not any(word in name.lower() for word in NO_FLIPS)
+    last = name.partition("?")[0].rsplit("/", 1)[-1].lower()
+    flips = FASHION in last or not any(word in last for word in NO_FLIPS)
     return DataSet(name, first, second, columns.classes, *statistics(first.images), flips=flips)
 
 

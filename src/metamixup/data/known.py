@@ -85,18 +85,19 @@ def load(name: str | Path, data_dir: Folder = None, image_size: int | None = Non
     if text == "imagenet":
         return _imagenet(KNOWN[text].place(text, data_dir), image_size or IMAGENET_SIZE)
     if text not in known_data():
-        return _load_path(Path(name).expanduser(), image_size)
+        return _load_path(text, image_size)
     found = load_digits() if text == "digits" else KNOWN[text].read(KNOWN[text].place(text, data_dir))
     return _of_size(found, image_size)
 
 
-def _load_path(path: Path, image_size: int | None) -> DataSet:
+def _load_path(text: str, image_size: int | None) -> DataSet:
+    path = Path(text).expanduser()
     if path.is_dir():
         return load_folder(path, image_size)
     if not path.exists():
-        if "/" in str(path) or path.suffix in FILES:
-            raise DataError(f"{path}: no such file or folder")
-        raise unknown("data set", str(path), known_data())
+        if "/" in text or path.suffix in FILES:
+            raise DataError(f"{text}: no such file or folder")
+        raise unknown("data set", text, known_data())
     if path.suffix not in FILES:
         raise DataError(f"{path}: not a data set: expected a folder of images or a file in {', '.join(FILES)}")
     return _of_size(FILES[path.suffix](path), image_size)
