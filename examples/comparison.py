@@ -1,6 +1,7 @@
 """The loop that the examples share: a task trained plainly, with MixUp and with MetaMixUp, over several seeds.
 
-All three see the same labels. MetaMixUp holds a share of them out as its meta set; the others train on all of them.
+All three train on the same samples. MetaMixUp is told which tenth of them is its meta set; where labels are made wrong,
+that tenth stays clean, and the others have it too.
 """
 
 import argparse
@@ -17,13 +18,14 @@ from metamixup import Beta, Fixed, MetaMixUp
 from metamixup.integrations.meta_batches import MetaBatches
 
 Pair = tuple[Tensor, Tensor]
+METHODS = ("no mixing", "MixUp, α = 1", "MetaMixUp")
 SGD = partial(torch.optim.SGD, lr=0.05, momentum=0.9, weight_decay=1e-4)
-METHODS = {"no mixing": Fixed(1.0), "MixUp, α = 1": Beta(1.0), "MetaMixUp": None}
 
 
 @dataclass
 class Task:
-    """What is learned: `draw(seed)` gives (train, test), `model()` a fresh network, `error` what is reported."""
+    """What is learned: `draw(seed)` gives (train, test), `model()` a fresh network; `wrong` is the share of the
+    training labels that is replaced at random, the first `meta_share` excepted."""
 
     name: str
     draw: Callable[[int], tuple[Pair, Pair]]
@@ -35,6 +37,13 @@ class Task:
     optimizer: Callable[..., torch.optim.Optimizer] = SGD
     batch_size: int = 32
     meta_share: float = 0.1
+    wrong: float = 0.0
+
+    def mixer(self, method: str, model: nn.Module, seed: int) -> MetaMixUp:
+        """No mixing and MixUp are policies like any other; MetaMixUp is what a user gets who names none."""
+        options = {} if self.loss is cross_entropy else {"loss": self.loss}
+        policy = {"no mixing": Fixed(1.0), "MixUp, α = 1": Beta(1.0), "MetaMixUp": None}[method]
+        return MetaMixUp(model, self.num_classes, policy=policy, mix_at=self.mix_at, seed=seed, **options)
 
     def error(self, outputs: Tensor, y: Tensor) -> float:
         """Wrong classes in per cent; for regression the mean absolute error."""
@@ -46,16 +55,16 @@ class Task:
 def train(task: Task, method: str, data: Pair, seed: int) -> nn.Module:
     torch.manual_seed(seed)
     x, y = data
-    policy = METHODS[method]
-    held_out = round(task.meta_share * len(x)) if policy is None else 0  # the order of `data` is random already
-    meta = MetaBatches((x[:held_out], y[:held_out]) if held_out else data, seed)
+    clean = round(task.meta_share * len(x))  # the order of `data` is random already
+    meta = MetaBatches((x[:clean], y[:clean]), seed)
     model = task.model()
     optimizer = task.optimizer(model.parameters())
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, task.epochs)
-    mixer = MetaMixUp(model, task.num_classes, policy=policy, loss=task.loss, mix_at=task.mix_at, seed=seed)
+    mixer = task.mixer(method, model, seed)
     for _ in range(task.epochs):
-        for rows in (held_out + torch.randperm(len(x) - held_out)).split(task.batch_size):
-            mixed = mixer(x[rows], y[rows], *meta.next(task.batch_size), lr=optimizer)
+        for rows in torch.randperm(len(x)).split(task.batch_size):
+            x_meta, y_meta = meta.next(task.batch_size)
+            mixed = mixer(x[rows], y[rows], x_meta, y_meta, lr=optimizer, index=rows, meta_index=meta.index)
             loss = task.loss(mixed.outputs(model), mixed.y)
             optimizer.zero_grad()
             loss.backward()
@@ -64,11 +73,21 @@ def train(task: Task, method: str, data: Pair, seed: int) -> nn.Module:
     return model.eval()
 
 
+def spoil(task: Task, data: Pair, seed: int) -> Pair:
+    """A share of the labels behind the meta set, replaced by classes drawn at random."""
+    x, y = data
+    generator = torch.Generator().manual_seed(seed)
+    chosen = torch.rand(len(y), generator=generator) < task.wrong
+    chosen[: round(task.meta_share * len(y))] = False
+    return x, torch.where(chosen, torch.randint(0, task.num_classes or 1, y.shape, generator=generator), y)
+
+
 def compare(task: Task, seeds: int) -> dict[str, list[float]]:
     """Error of every method on every seed."""
     errors: dict[str, list[float]] = {method: [] for method in METHODS}
     for seed in range(seeds):
         data, (x_test, y_test) = task.draw(seed)
+        data = spoil(task, data, seed) if task.wrong else data
         for method, found in errors.items():
             model = train(task, method, data, seed)
             found.append(task.error(model(x_test).detach(), y_test))

@@ -16,6 +16,7 @@ def test_draws_anew_each_time_without_repeats_and_again_from_the_same_seed():
     assert len(first[1].unique()) == 6
     assert not torch.equal(first[1], second[1])
     assert torch.equal(first[0][:, 0].long(), first[1])
+    assert torch.equal(stream.index, second[1])
     assert torch.equal(same.next(6)[1], first[1])
     assert len(stream.next(99)[0]) == 10
 

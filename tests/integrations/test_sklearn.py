@@ -35,7 +35,10 @@ def test_learns_and_keeps_the_users_labels_and_random_state():
     np.testing.assert_array_equal(clone(model).fit(X, names).predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("options", [{"policy": Beta(0.4)}, {"estimator": "exact", "mix_at": "features", "every": 2}])
+HELD_OUT = {"estimator": "exact", "mix_at": "features", "every": 2, "meta_in_train": False}
+
+
+@pytest.mark.parametrize("options", [{"policy": Beta(0.4)}, HELD_OUT])
 def test_options_of_the_mixer_and_cross_validation(options):
     scores = cross_val_score(MetaMixUpClassifier(epochs=10, lr=0.1, random_state=0, **options), X, Y, cv=2)
     assert scores.mean() > 0.75

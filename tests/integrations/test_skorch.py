@@ -13,8 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from metamixup import Beta
+from metamixup import Beta, Learned
 from metamixup.integrations.skorch import NeuralNetClassifier, NeuralNetRegressor
+from metamixup.policy import Trust
 
 X, Y = make_classification(240, 8, n_informative=5, n_classes=3, class_sep=2.0, random_state=0)
 X, Y = X.astype(np.float32), Y.astype(np.int64)
@@ -43,11 +44,20 @@ def test_grid_search_over_the_options_of_mixing():
 
 
 def test_the_meta_set_is_held_out_and_stratified():
-    net = classifier(max_epochs=1, train_split=None, meta_share=0.2).fit(X, Y)
+    net = classifier(max_epochs=1, train_split=None, meta_share=0.2, meta_in_train=False).fit(X, Y)
     meta, train = net._meta.source, net.get_split_datasets(X, Y)[0]
     assert not set(meta.indices) & set(train.indices)
     assert len(meta) + len(train) == len(X)
     assert sorted(np.bincount(Y[meta.indices])) == [16, 16, 16]
+    both, _ = net.set_params(meta_in_train=True).get_split_datasets(X, Y)
+    assert len(both) == len(X)
+
+
+def test_the_default_policy_is_the_products_own():
+    net = classifier(max_epochs=1).fit(X, Y)
+    assert isinstance(net._mixer.stage.policy, Trust)
+    net = classifier(max_epochs=1, mixing={"estimator": "head"}).fit(X, Y)
+    assert isinstance(net._mixer.stage.policy, Learned)
 
 
 def test_skorchs_default_loss_of_probabilities_is_served():

@@ -26,7 +26,8 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
     """`fit`, `predict`, `predict_proba` and `score` for arrays (n, features), or (n, …) with a `module` of one's own.
 
     `module` is an `nn.Module` that gives logits, or a function (shape of a sample, classes) → module; by default two
-    hidden layers on standardised features. `meta_share` of the training data is held out to learn λ from. `policy`,
+    hidden layers on standardised features. `meta_share` of the training data is the meta set: held out, or with
+    `meta_in_train` trained on too, which is right for the default policy and no other learned one. `policy`,
     `estimator`, `every` and `mix_at` are those of `MetaMixUp`.
     """
 
@@ -39,9 +40,10 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         lr: float = 0.05,
         weight_decay: float = 1e-4,
         meta_share: float = 0.1,
+        meta_in_train: bool = True,
         policy: Policy | None = None,
-        estimator: Any = "head",
-        every: int = 1,
+        estimator: Any = None,
+        every: int | None = None,
         mix_at: str = "input",
         device: str = "cpu",
         random_state: Any = None,
@@ -52,6 +54,7 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         self.lr = lr
         self.weight_decay = weight_decay
         self.meta_share = meta_share
+        self.meta_in_train = meta_in_train
         self.policy = policy
         self.estimator = estimator
         self.every = every
@@ -78,9 +81,10 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         return self.module(tuple(x.shape[1:]), classes) if self.module else multilayer(x, classes)
 
     def _train(self, x: Tensor, labels: Tensor, seed: int) -> None:
-        train, held_out = stratified_test(labels, len(self.classes_), self.meta_share, seed)
-        held_out = held_out if len(held_out) else train  # a sample a class: then what is trained on must serve
-        meta = MetaBatches((x[held_out], labels[held_out]), seed)
+        train, chosen = stratified_test(labels, len(self.classes_), self.meta_share, seed)
+        chosen = chosen if len(chosen) else train  # a sample a class: then what is trained on must serve
+        train = torch.arange(len(x)) if self.meta_in_train else train
+        meta = MetaBatches((x[chosen], labels[chosen]), seed)
         optimizer = torch.optim.SGD(self.module_.parameters(), self.lr, momentum=0.9, weight_decay=self.weight_decay)
         rate = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, self.epochs))
         mixer = self._mixer(seed)
@@ -88,8 +92,9 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         for epoch in range(self.epochs):
             order = torch.randperm(len(train), generator=derived_generator(seed, "order", epoch))
             for rows in train[order].split(self.batch_size):
-                batch = x[rows], labels[rows], *meta.next(len(rows))
-                self._step(mixer, optimizer, [part.to(self.device) for part in batch])
+                batch = [part.to(self.device) for part in (x[rows], labels[rows], *meta.next(len(rows)))]
+                mixed = mixer(*batch, lr=optimizer, index=rows, meta_index=meta.index)
+                self._step(optimizer, cross_entropy(mixed.outputs(self.module_), mixed.y))
             rate.step()
 
     def _mixer(self, seed: int) -> MetaMixUp:
@@ -104,9 +109,7 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         )
 
     @staticmethod
-    def _step(mixer: MetaMixUp, optimizer: torch.optim.Optimizer, batch: list[Tensor]) -> None:
-        mixed = mixer(*batch, lr=optimizer)
-        loss = cross_entropy(mixed.outputs(mixer.model), mixed.y)
+    def _step(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -19,10 +19,12 @@ from metamixup.data.splits import stratified_test
 from metamixup.integrations.meta_batches import MetaBatches
 from metamixup.mixer import MetaMixUp, Mixed
 from metamixup.mixing.seeding import derived_generator
+from metamixup.policy import Trust
 
 
 class MetaMixUpMixin:
-    """Put it before a skorch net. `meta_share` of the training data is held out as the meta set; `mixing` are options
+    """Put it before a skorch net. `meta_share` of the training data is the meta set: held out, or with `meta_in_train`
+    trained on too, which is right for the default policy of classifiers and no other learned one. `mixing` are options
     of `MetaMixUp` (policy, estimator, every, mix_at), and `mixing_seed` settles both."""
 
     # what the net it stands before has
@@ -33,15 +35,24 @@ class MetaMixUpMixin:
     get_loss: Callable[..., Tensor]
     _set_training: Callable[[bool], None]
 
-    def __init__(self, *args: Any, meta_share: float = 0.1, mixing: Any = None, mixing_seed: int = 0, **kwargs: Any):
+    def __init__(
+        self,
+        *args: Any,
+        meta_share: float = 0.1,
+        meta_in_train: bool = False,
+        mixing: dict[str, Any] | None = None,
+        mixing_seed: int = 0,
+        **kwargs: Any,
+    ):
         super().__init__(*args, **kwargs)
-        self.meta_share, self.mixing, self.mixing_seed = meta_share, mixing, mixing_seed
+        self.meta_share, self.meta_in_train, self.mixing_seed = meta_share, meta_in_train, mixing_seed
+        self.mixing = mixing
 
     def get_split_datasets(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Dataset[Any], Dataset[Any] | None]:
         train, valid = super().get_split_datasets(X, y, **fit_params)  # type: ignore[misc]
         rest, held_out = self._held_out(_targets(train))
         self._meta = MetaBatches(Subset(train, held_out.tolist()), self.mixing_seed)
-        return Subset(train, rest.tolist()), valid
+        return train if self.meta_in_train else Subset(train, rest.tolist()), valid
 
     def initialize_module(self) -> Any:
         done = super().initialize_module()  # type: ignore[misc]
@@ -66,7 +77,7 @@ class MetaMixUpMixin:
                 self._num_classes(),
                 loss=lambda y_pred, y: self.get_loss(y_pred, y, training=True),
                 seed=self.mixing_seed,
-                **deepcopy(self.mixing or {}),  # a policy that learns starts afresh in every fit
+                **deepcopy(self._options()),  # a policy that learns starts afresh in every fit
             )
         return self._mixer(x, y, x_meta, y_meta, lr=self.optimizer_)
 
@@ -74,6 +85,9 @@ class MetaMixUpMixin:
         """A saved net predicts; what only training needs stays behind."""
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_meta"} | {"_mixer": None}
+
+    def _options(self) -> dict[str, Any]:
+        return self.mixing or {}
 
     def _num_classes(self) -> int | None:
         return None
@@ -85,7 +99,16 @@ class MetaMixUpMixin:
 
 
 class NeuralNetClassifier(MetaMixUpMixin, skorch.NeuralNetClassifier):
-    """skorch's classifier, with λ learned on a held-out share of the training data."""
+    """skorch's classifier, with learned mixing."""
+
+    def __init__(self, *args: Any, meta_in_train: bool = True, **kwargs: Any):
+        super().__init__(*args, meta_in_train=meta_in_train, **kwargs)
+
+    def _options(self) -> dict[str, Any]:
+        """The product's own policy, which needs the cross entropy, where nothing else is asked for."""
+        plain = isinstance(self.criterion_, nn.CrossEntropyLoss | nn.NLLLoss)
+        asked = self.mixing or {}
+        return {"policy": Trust(), **asked} if plain and not asked.keys() & {"policy", "estimator"} else asked
 
     def _num_classes(self) -> int:
         return len(self.classes_)

@@ -1,0 +1,24 @@
+"""The examples run in their quick form: two epochs, one seed."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def _as_from_a_shell(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tabular", "text", "sequences"])
+def test_quick(name, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick"])
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "| task | no mixing | MixUp, α = 1 | MetaMixUp |" in printed
+    assert "nan" not in printed
