@@ -72,7 +72,8 @@ def print_grid(reproduction: "Reproduction") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    unit = "CPU s" if reproduction.choice.quick else "GPU h"
+    recipe = reproduction.recipe
+    unit = (recipe.quick if reproduction.choice.quick else recipe.full).unit
     table = Table(title=reproduction.frame().title, title_justify="left")
     for heading in ("cell", "runs", "published", "top-5", unit):
         table.add_column(heading, justify="left" if heading == "cell" else "right")

@@ -6,7 +6,7 @@ Adding a table is adding a TOML file to `paper/`; adding a method to a table is 
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -58,9 +58,10 @@ class Column(Part):
 
 
 class Variant(Part):
-    """One way to run a table: in full, or quick."""
+    """One way to run a table: in full, or quick. `unit` is what its costs are counted in."""
 
     note: str = ""
+    unit: Literal["GPU h", "CPU s"] = "GPU h"
     seeds: Annotated[int, Field(ge=1)] = 1
     controls: bool = False
     base: Values = {}

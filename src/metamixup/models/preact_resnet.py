@@ -7,9 +7,10 @@ from metamixup.models.preact_block import PreActBlock
 from metamixup.models.staged import Staged, global_average, initialise
 
 
-def preact_resnet(blocks: list[int], width: int, num_classes: int, in_channels: int) -> Staged:
-    """`blocks` a group; the width doubles and the resolution halves from group to group."""
-    stages: dict[str, nn.Module] = {"stem": nn.Conv2d(in_channels, width, 3, padding=1, bias=False)}
+def preact_resnet(blocks: list[int], width: int, num_classes: int, in_channels: int, stride: int = 1) -> Staged:
+    """`blocks` a group; the width doubles and the resolution halves from group to group. `stride` is the stem's: at 2
+    every layer has a quarter of the pixels."""
+    stages: dict[str, nn.Module] = {"stem": nn.Conv2d(in_channels, width, 3, stride, padding=1, bias=False)}
     channels = width
     for group, count in enumerate(blocks):
         out = width * 2**group

@@ -21,6 +21,7 @@ MODELS: dict[str, Builder] = {
     "cnn2d": cnn2d,
     "cnn-bn": cnn_bn,
     "preact-resnet8": lambda classes, channels, _: preact_resnet([1, 1, 1], 16, classes, channels),
+    "preact-resnet8-half": lambda classes, channels, _: preact_resnet([1, 1, 1], 16, classes, channels, stride=2),
     "preact-resnet20": lambda classes, channels, _: preact_resnet([3, 3, 3], 16, classes, channels),
     "preact-resnet18": lambda classes, channels, _: preact_resnet([2, 2, 2, 2], 64, classes, channels),
     "preact-resnet34": lambda classes, channels, _: preact_resnet([3, 4, 6, 3], 64, classes, channels),
