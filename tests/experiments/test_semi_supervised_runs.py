@@ -50,7 +50,7 @@ class Killer(Listener):
 
 def lines(root: Path) -> list[dict]:
     """The metrics without what the clock says."""
-    clock = ("seconds", "train_seconds", "images_per_second", "loader_share", "meta_share")
+    clock = ("seconds", "train_seconds", "cpu_seconds", "images_per_second", "loader_share", "meta_share")
     found = [json.loads(line) for line in (root / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in line.items() if k not in clock} for line in found]
 

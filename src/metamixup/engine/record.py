@@ -20,7 +20,7 @@ class Recorder:
         self.steps = self.images = 0
         self.wrong_weight = 0.0
         self.losses: dict[str, Tensor] = {}
-        self.seconds = {"total": 0.0, "loader": 0.0, "meta": 0.0}
+        self.seconds = {"total": 0.0, "loader": 0.0, "meta": 0.0, "cpu": 0.0}
         self.lambdas.reset()
         self.extremes.reset()
 
@@ -46,6 +46,7 @@ class Recorder:
             **self.lambdas.summary(),
             **({} if self.wrong is None else {"wrong_weight": round(self.wrong_weight / max(1, self.images), 5)}),
             "train_seconds": round(self.seconds["total"], 3),
+            "cpu_seconds": round(self.seconds["cpu"], 3),
             "images_per_second": round(self.images / total, 1),
             "loader_share": round(self.seconds["loader"] / total, 4),
             "meta_share": round(self.seconds["meta"] / total, 4),

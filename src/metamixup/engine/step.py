@@ -40,7 +40,7 @@ class Stepper:
         self.net, self.optimizer = runtime.setup(training.model, training.optimizer, training.compile, say)
 
     def __call__(self, step: int) -> Done:
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         t = self.training
         # Dropout too is a function of the step.
         torch.manual_seed(derived_seed(t.seed, "step", step, self.runtime.rank))
@@ -62,6 +62,7 @@ class Stepper:
             t.ema.update(t.model, step)
         ended = time.perf_counter()
         seconds = {"total": ended - started, "loader": loaded - started + reading, "meta": meta}
+        seconds["cpu"] = time.process_time() - busy
         return Done(losses, total, lr, pairs, t.method.served(mixture), len(batch.x), seconds)
 
     def _batch(self, step: int) -> Batch:

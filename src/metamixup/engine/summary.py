@@ -28,6 +28,8 @@ def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> 
         **{key: last[key] for key in ("lambda_mean", "lambda_quantiles", "lambda_histogram") if key in last},
         "seconds": round(sum(line["seconds"] for line in lines), 3),
         "train_seconds": round(seconds, 3),
+        "cpu_seconds": round(sum(line["cpu_seconds"] for line in lines), 3),
+        "device": next(training.model.parameters()).device.type,
         **{share: _mean_share(lines, share, seconds) for share in ("loader_share", "meta_share")},
     }
 

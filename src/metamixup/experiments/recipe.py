@@ -84,7 +84,6 @@ class Recipe(Part):
             for column in variant.columns:
                 where = f"column {column.name or column.data}/{column.model}"
                 named += [(where, row) for row in (*column.published, *(column.rows or ()))]
-                named += [(where, self.baseline)] if column.rows is None and not column.published else []
         for where, row in named:
             if row not in self.rows:
                 raise ValueError(f"{where}: {unknown('row', row, self.rows)}")

@@ -50,7 +50,7 @@ def as_html(frame: Frame, entries: Sequence[Entry]) -> str:
 def _remarks(frame: Frame) -> list[str]:
     fixed = (
         "Mean ± standard deviation of the last epoch's test error over the seeds; the difference to MixUp is paired by "
-        "seed, with its 95 % t-interval; cost is training time against the baseline's."
+        "seed, with its 95 % t-interval; cost is the training time (on a CPU: its own time) against the baseline's."
     )
     return [fixed, *frame.remarks, *(f"{mark} {meaning}." for mark, meaning in frame.marks)]
 

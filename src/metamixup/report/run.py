@@ -9,7 +9,17 @@ from metamixup.report.predictions import prediction_parts
 
 _SETS = ("train", "meta", "test")
 _CHARTS = (("Error", "%", "error"), ("Negative log-likelihood", "nats", "nll"), ("Calibration error", "%", "ece"))
-_KNOWN = {"epoch", "step", "lr", "seconds", "train_seconds", "images_per_second", "loader_share", "meta_share"}
+_KNOWN = {
+    "epoch",
+    "step",
+    "lr",
+    "seconds",
+    "train_seconds",
+    "cpu_seconds",
+    "images_per_second",
+    "loader_share",
+    "meta_share",
+}
 MOST_OTHER_CHARTS = 6
 
 
