@@ -6,7 +6,7 @@ DATA_DIR ?= .data
 .PHONY: train test setup lint bench chaos results docs clean
 
 train: .venv/cli
-	.venv/bin/metamixup train
+	.venv/bin/metamixup train --out "runs/digits-$$(date +%Y%m%d-%H%M%S)"
 
 test: .venv/dev
 	.venv/bin/pytest -n 2 --dist worksteal
