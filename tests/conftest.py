@@ -4,6 +4,16 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 import torch
 
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _process_as_before():
+    """A run sets its process up for good: denormals flushed, deterministic kernels. The next test has its own."""
+    yield
+    torch.set_flush_denormal(False)
+    torch.use_deterministic_algorithms(False)
+    torch.set_num_threads(1)

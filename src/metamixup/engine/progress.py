@@ -2,9 +2,12 @@
 
 import sys
 import time
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from metamixup.engine.listener import Listener
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def epoch_text(line: dict[str, Any], epochs: int) -> str:
@@ -36,7 +39,7 @@ class PlainLines(Listener):
 class Bars(Listener):
     """One bar over all steps with the loss, the last test error and the time left."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: "Console | None" = None) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self.bar = Progress(
@@ -45,6 +48,7 @@ class Bars(Listener):
             BarColumn(),
             TextColumn("loss {task.fields[loss]}  test error {task.fields[error]}"),
             TimeRemainingColumn(),
+            console=console,
         )
         self.shown = 0.0
 

@@ -10,7 +10,7 @@ import tomli_w
 from metamixup.data import known_data
 from metamixup.engine.checkpoint import write_atomically
 from metamixup.errors import UserError, unknown
-from metamixup.experiments.defaults import data_defaults, policy_defaults
+from metamixup.experiments.defaults import data_defaults, implied_policy, policy_defaults
 from metamixup.experiments.registry import method_entry
 from metamixup.experiments.schema import Settings, check, flat, known_keys, nested
 
@@ -30,11 +30,9 @@ def placed(given: dict[str, Any]) -> dict[str, Any]:
 def resolve(given: dict[str, Any], threads: int = 1) -> Settings:
     """Complete settings. `given` holds dotted keys; it wins over the defaults of the method's name, these over the data
     set's, and these over what suits the policy."""
-    for key in given:
-        if key not in known_keys():
-            raise unknown("setting", key, known_keys())
     plain = check(nested(given))
-    chosen = {**data_defaults(plain.data), **method_entry(plain.method).defaults, **given}
+    named = method_entry(plain.method).defaults
+    chosen = {**data_defaults(plain.data), **named, **implied_policy(named, given), **given}
     policy = policy_defaults(chosen.get("policy.name", plain.policy.name), chosen.get("batch_size", plain.batch_size))
     return check(nested({"threads": threads, **policy, **chosen}))
 

@@ -1,5 +1,6 @@
 """The settings of a run: sections of plain values, checked when they are made. Unknown keys suggest the nearest."""
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -152,15 +153,19 @@ class Settings(Section):
 
 def check(values: dict[str, Any], where: str = "settings") -> Settings:
     """Settings from nested values; the first mistake is told as where it is and what is allowed."""
+    for key in flat(values):
+        if key not in known_keys() and key not in Settings.model_fields:
+            raise UserError(f"{where}: {unknown('setting', key, known_keys())}")
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         raise _told(error, where) from error
 
 
-def known_keys(prefix: str = "") -> list[str]:
+@cache
+def known_keys() -> tuple[str, ...]:
     """Every setting by its dotted name."""
-    return list(flat(Settings().model_dump()))
+    return tuple(flat(Settings().model_dump()))
 
 
 def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -188,6 +193,4 @@ def nested(values: dict[str, Any]) -> dict[str, Any]:
 def _told(error: ValidationError, where: str) -> UserError:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return UserError(f"{where}: {unknown('setting', key, known_keys())}")
     return UserError(f"{where}: {key} = {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}")

@@ -1,0 +1,83 @@
+"""A user's mistake: code 2, one or two lines on standard error, no traceback, nothing written."""
+
+import pytest
+
+from metamixup import __version__
+from metamixup.cli import run
+
+MISTAKES = {
+    "train --method metamix": "unknown method 'metamix'; did you mean 'metamixup'?",
+    "train --method metamixup:revers": "did you mean 'reverse'?",
+    "train --model cnn33": "unknown model 'cnn33'; did you mean 'cnn3'?",
+    "train --data digit": "unknown data set 'digit'; did you mean 'digits'?",
+    "train --policy betta": "did you mean 'beta'?",
+    "train --estimator heat": "did you mean 'head'?",
+    "train --projection papr": "policy.projection = 'papr'",
+    "train --set epoch=3": "did you mean 'epochs'?",
+    "train --set epochs": "expected key=value",
+    "train --epochs 0": "epochs = 0",
+    "train --epochs three": "--epochs",
+    "train --lr nan": "optimizer.lr = nan",
+    "train --batch-size -1": "batch_size = -1",
+    "train --set meta.per_class=500": "too few for 500 in the meta set",
+    "train --data mnist --data-dir nowhere": "no such folder",
+    "train --config nowhere.toml": "no such file",
+    "train --epoch 3": "--epochs",
+    "evaluate .": "no config.toml",
+    "ls method": "did you mean 'methods'?",
+    "trian": "trian",
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_mistakes(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(line.split()) == 2
+    captured = capsys.readouterr()
+    assert MISTAKES[line] in captured.err
+    assert captured.err.startswith("error: ")
+    assert len(captured.err.strip().splitlines()) <= 2
+    assert captured.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_config_file_that_is_not_toml(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.toml").write_text("epochs: 3")
+    assert run(["train", "--config", "c.toml"]) == 2
+    assert "c.toml is not TOML" in capsys.readouterr().err
+    (tmp_path / "c.toml").write_text("[policy]\nstep = 3")
+    assert run(["train", "--config", "c.toml"]) == 2
+    assert "did you mean 'policy.step_size'?" in capsys.readouterr().err
+
+
+def test_truncated_and_foreign_data_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in (
+        "train-images-idx3-ubyte",
+        "train-labels-idx1-ubyte",
+        "t10k-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte",
+    ):
+        (tmp_path / name).write_bytes(b"\x00\x00\x08\x03\x00\x00\x00\x05")
+    assert run(["train", "--data", "mnist", "--data-dir", "."]) == 2
+    captured = capsys.readouterr()
+    assert "idx" in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_version_and_help(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"metamixup {__version__}\n"
+    assert run(["--help"]) == 0
+    assert run(["train", "--help"]) == 0
+    assert "--resume" in capsys.readouterr().out
+
+
+def test_lists(capsys):
+    assert run(["ls"]) == 0
+    everything = capsys.readouterr().out
+    for name in ("metamixup", "cnn3", "digits", "wrn-28-10"):
+        assert name in everything
+    assert run(["ls", "data"]) == 0
+    assert "digits" in capsys.readouterr().out

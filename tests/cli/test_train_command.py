@@ -1,0 +1,96 @@
+import json
+
+import pytest
+
+from metamixup.cli import run
+from metamixup.cli.show import histogram
+
+TINY = ["train", "--model", "cnn-bn", "--epochs", "2", "--threads", "1", "--set", "subset=300", "--batch-size", "50"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("cli") / "run"
+    assert run([*TINY, "--out", str(out)]) == 0
+    return out
+
+
+def test_a_run_prints_lines_a_table_and_a_histogram(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run([*TINY, "--method", "mixup", "--seed", "7"]) == 0
+    out = capsys.readouterr().out
+    assert "epoch 2/2" in out
+    assert "best by meta set" in out
+    assert "λ in the last epoch" in out
+    assert "█" in out
+    assert "\x1b" not in out
+    assert (tmp_path / "runs" / "digits-cnn-bn-mixup-7" / "summary.json").exists()
+
+
+def test_flags_a_file_and_set_meet(tmp_path, capsys):
+    config = tmp_path / "c.toml"
+    config.write_text('model = "cnn-bn"\nepochs = 9\nsubset = 300\n[optimizer]\nlr = 0.3\nmomentum = 0.5\n')
+    flags = ["--epochs", "1", "--set", "optimizer.momentum=0.7", "--out", str(tmp_path / "run")]
+    assert run(["train", "--config", str(config), *flags]) == 0
+    text = (tmp_path / "run" / "config.toml").read_text()
+    assert "epochs = 1\n" in text
+    assert "momentum = 0.7" in text
+    assert "lr = 0.3" in text
+
+
+def test_resume_semantics(trained, capsys):
+    before = (trained / "model.safetensors").read_bytes()
+    assert run([*TINY, "--out", str(trained)]) == 2
+    assert "already holds a run" in capsys.readouterr().err
+    assert run(["train", "--out", str(trained), "--resume"]) == 0
+    assert "finished already" in capsys.readouterr().out
+    assert run(["train", "--out", str(trained), "--resume", "--epochs", "3"]) == 2
+    assert "contradicts" in capsys.readouterr().err
+    assert (trained / "model.safetensors").read_bytes() == before
+
+
+def test_an_unfinished_run_needs_no_flags_to_go_on(trained, tmp_path, capsys):
+    out = tmp_path / "copy"
+    out.mkdir()
+    (out / "config.toml").write_bytes((trained / "config.toml").read_bytes())
+    assert run(["train", "--out", str(out), "--resume"]) == 0
+    assert (out / "model.safetensors").read_bytes() == (trained / "model.safetensors").read_bytes()
+
+
+def test_an_unreadable_checkpoint_is_told(trained, tmp_path, capsys):
+    out = tmp_path / "copy"
+    (out / "checkpoints").mkdir(parents=True)
+    (out / "config.toml").write_bytes((trained / "config.toml").read_bytes())
+    for path in (trained / "checkpoints").iterdir():
+        (out / "checkpoints" / path.name).write_bytes(b"rubbish")
+    assert run(["train", "--out", str(out), "--resume"]) == 2
+    assert "damaged" in capsys.readouterr().err
+
+
+def test_a_diverging_run_names_step_rate_and_checkpoint(tmp_path, capsys):
+    huge = ["--lr", "1e30", "--method", "baseline", "--out", str(tmp_path / "run")]
+    assert run([*TINY, *huge]) == 1
+    told = capsys.readouterr().err
+    assert "step" in told
+    assert "learning rate" in told
+    assert "last good checkpoint" in told
+    assert "Traceback" not in told
+    assert not (tmp_path / "run" / "summary.json").exists()
+
+
+def test_evaluate_repeats_the_summary(trained, capsys):
+    assert run(["evaluate", str(trained), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    summary = json.loads((trained / "summary.json").read_text())
+    assert scores == {key: summary[key] for key in scores}
+    assert run(["evaluate", str(trained)]) == 0
+    assert "test_ece" in capsys.readouterr().out
+
+
+def test_the_histogram_adds_up():
+    assert histogram([]) == []
+    assert histogram([0] * 20) == []
+    lines = histogram([1] * 10 + [0] * 10)
+    assert len(lines) == 11
+    assert lines[1].endswith("20.0 %")
+    assert lines[-1].endswith("0.0 %")

@@ -1,0 +1,39 @@
+import os
+import signal
+import threading
+
+import pytest
+
+from metamixup.engine.interrupt import listening
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_sets_the_flag_and_handlers_are_put_back(number):
+    before = signal.getsignal(number)
+    with listening() as interrupt:
+        assert not interrupt.asked
+        os.kill(os.getpid(), number)
+        assert interrupt.asked
+    assert signal.getsignal(number) is before
+
+
+def test_the_second_ctrl_c_does_not_wait():
+    with listening() as interrupt:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupt.asked
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_other_threads_leave_signals_alone():
+    seen = []
+
+    def work():
+        with listening() as interrupt:
+            seen.append(interrupt.asked)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [False]
