@@ -17,7 +17,7 @@ def epoch_text(line: dict[str, Any], epochs: int) -> str:
     )
     rate = f"{line['images_per_second']:.0f} images/s"
     return (
-        f"epoch {line['epoch']}/{epochs}  {losses}  error {errors}  lr {line['lr']:.4g}  {line['seconds']:.1f}s  {rate}"
+        f"epoch {line['epoch']}/{epochs}  {losses}  error {errors or '–'}  lr {line['lr']:.4g}  {line['seconds']:.1f}s  {rate}"
     )
 
 
