@@ -12,13 +12,10 @@ if TYPE_CHECKING:
 
 def epoch_text(line: dict[str, Any], epochs: int) -> str:
     losses = " ".join(f"{name} {value:.4f}" for name, value in line["losses"].items())
-    errors = " ".join(
-        f"{name} {line[f'{name}_error']:.2f}%" for name in ("train", "meta", "test") if f"{name}_error" in line
-    )
-    rate = f"{line['images_per_second']:.0f} images/s"
-    return (
-        f"epoch {line['epoch']}/{epochs}  {losses}  error {errors or '–'}  lr {line['lr']:.4g}  {line['seconds']:.1f}s  {rate}"
-    )
+    scored = [name for name in ("train", "meta", "test") if f"{name}_error" in line]
+    errors = " ".join(f"{name} {line[f'{name}_error']:.2f}%" for name in scored)
+    pace = f"{line['seconds']:.1f}s  {line['images_per_second']:.0f} images/s"
+    return f"epoch {line['epoch']}/{epochs}  {losses}  error {errors or '–'}  lr {line['lr']:.4g}  {pace}"
 
 
 class PlainLines(Listener):
