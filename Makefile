@@ -18,6 +18,9 @@ lint: .venv/dev
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
+docs: .venv/dev
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+
 # The stamps: an environment is made again only when what it is made of has changed.
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
@@ -32,4 +35,4 @@ lint: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv build dist runs
+	rm -rf .venv build dist runs site

@@ -22,3 +22,12 @@ def test_quick(name, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "| task | no mixing | MixUp, α = 1 | MetaMixUp |" in printed
     assert "nan" not in printed
+
+
+def test_fine_tuning(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["finetune.py", "--quick"])
+    runpy.run_path(str(EXAMPLES / "finetune.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "source classes:" in printed
+    assert "from scratch:" in printed
+    assert "stem and layer1 frozen:" in printed
