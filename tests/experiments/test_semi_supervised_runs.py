@@ -1,6 +1,7 @@
 """Whole runs with unlabelled data: nothing leaks, a killed run goes on bit for bit, bad input is refused."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from metamixup.engine.train import train
 from metamixup.errors import UserError
 from metamixup.experiments.build import build_training
 from metamixup.experiments.resolve import resolve
-from metamixup.experiments.run import run
+from metamixup.experiments.run import resume
+from metamixup.experiments.schema import Settings
 from metamixup.experiments.semi_supervised import SEMI_SUPERVISED
 from metamixup.methods.guess_study import GuessStudy
 
@@ -58,6 +60,11 @@ def lines(root: Path) -> list[dict]:
 def folder(path: Path) -> RunFolder:
     path.mkdir(parents=True, exist_ok=True)
     return RunFolder(path)
+
+
+def run(chosen: Settings, where: RunFolder, listeners: Sequence[Listener] = ()) -> dict:
+    """Begin a run, or go on with the one that is there."""
+    return resume(where, chosen, {}, listeners)
 
 
 def weights(root: Path) -> bytes:
@@ -104,7 +111,7 @@ def hide_others(training) -> None:
 
 def test_apl_differs_from_pseudo_label_in_a_quick_run(tmp_path):
     for method in ("apl", "pseudo-label"):
-        run(settings(method, epochs=12, ssl__sigma=0.95), folder(tmp_path / method))
+        run(settings(method, epochs=12, ssl__sigma=0.95, evaluate_every=12), folder(tmp_path / method))
     asynchronous, constant = lines(tmp_path / "apl"), lines(tmp_path / "pseudo-label")
     assert weights(tmp_path / "apl") != weights(tmp_path / "pseudo-label")
     assert [line["sigma"] for line in constant] == [0.95] * 12

@@ -11,6 +11,7 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from metamixup import __version__, data, models
 from metamixup.data import DataSet, ImageSet, Split, Stream
 from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
+from metamixup.data.pixels import scaled
 from metamixup.data.splits import default_meta_per_class
 from metamixup.data.stream import Normalise
 from metamixup.data.subset import take_selection, take_subset
@@ -88,7 +89,8 @@ def build_data(settings: Settings) -> DataSet:
     found = data.load(settings.data, settings.data_dir, settings.image_size)
     if settings.selection is not None:
         found = take_selection(found, settings.selection, settings.seed)
-    return found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
+    found = found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
+    return scaled(found, settings.pixels)
 
 
 def corrupt(settings: CorruptSettings, found: DataSet, parts: Split, seed: int) -> tuple[DataSet, Split, Tensor]:
@@ -245,7 +247,8 @@ def _about(settings: Settings, found: DataSet, parts: Split) -> dict[str, Any]:
     return {
         **names,
         "classes": list(found.classes),
-        "input": {"shape": list(found.shape), "mean": list(found.mean), "std": list(found.std)},
+        "input": {"shape": list(found.shape), "mean": list(found.mean), "std": list(found.std)}
+        | ({"pixels": settings.pixels} if settings.pixels == "zca" else {}),
         "images": {**sizes, "test": len(found.test)},
         "labels": len(torch.cat([parts.train, parts.meta]).unique()),
         "version": __version__,

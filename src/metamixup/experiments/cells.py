@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from metamixup.errors import UserError, unknown
-from metamixup.experiments.recipe import Column, Published, Recipe
+from metamixup.experiments.recipe import Column, Published, Recipe, Variant
 from metamixup.experiments.registry import make_policy
 from metamixup.experiments.resolve import resolve
 from metamixup.experiments.schema import Settings, flat
@@ -30,6 +30,8 @@ class Cell:
     given: dict[str, Any] = field(hash=False)
     published: Published | None
     cost: float
+    against: str | None = None
+    score: str = "test_error"
 
     @property
     def name(self) -> str:
@@ -77,7 +79,7 @@ def plan_cells(recipe: Recipe, choice: Choice) -> list[Cell]:
         if method not in offered:
             raise unknown("method of this table", method, offered)
     cells = [
-        _cell(recipe, choice, flat(variant.base), column, row)
+        _cell(recipe, choice, variant, column, row)
         for column in variant.columns
         for row in offered
         if row in (choice.methods or _rows_of(recipe, column, controls))
@@ -133,18 +135,21 @@ def _with_controls(recipe: Recipe, row: str, controls: bool) -> list[str]:
 
 
 def _rows_of(recipe: Recipe, column: Column, controls: bool) -> set[str]:
-    chosen = set(column.rows or column.published or recipe.rows)
+    usual = [name for name, row in recipe.rows.items() if not row.on_demand]
+    chosen = set(column.rows or column.published or usual)
     chosen |= {name for name, row in recipe.rows.items() if row.beside in chosen}
     return {name for row in chosen for name in _with_controls(recipe, row, controls)}
 
 
-def _cell(recipe: Recipe, choice: Choice, base: dict[str, Any], column: Column, name: str) -> Cell:
+def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name: str) -> Cell:
     base_row, colon, control = name.partition(":")
     row = recipe.rows[base_row]
     given = {
-        **base,
+        **flat(variant.base),
         **flat(column.settings),
         **flat(row.settings),
+        **flat(variant.adjust.get(base_row, {})),
+        **flat(column.adjust.get(base_row, {})),
         **{"data": column.data, "model": column.model, "method": (row.method or base_row) + colon + control},
         "threads": 1,
     }
@@ -154,7 +159,8 @@ def _cell(recipe: Recipe, choice: Choice, base: dict[str, Any], column: Column, 
         given["meta.in_train"] = True
     label = (row.label or base_row) + (f", control: {control}" if control else "")
     published = None if control else column.published.get(name)
-    return Cell(column.name or column.data, column.model, name, label, given, published, column.cost * row.cost)
+    place, cost = column.name or column.data, column.cost * row.cost
+    return Cell(place, column.model, name, label, given, published, cost, row.against, row.score)
 
 
 def learns(given: dict[str, Any]) -> bool:

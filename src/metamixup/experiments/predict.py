@@ -96,6 +96,8 @@ def read_inputs(folder: RunFolder) -> Inputs:
     summary = folder.read_summary()
     try:
         described = summary["input"]
+        if described.get("pixels") == "zca":
+            raise UserError(f"{folder.root}: its images were whitened by the training set, which new images cannot be")
         shape, mean, std = (tuple(described[key]) for key in ("shape", "mean", "std"))
         return Inputs(tuple(summary["classes"]), shape, mean, std)
     except (KeyError, TypeError) as problem:

@@ -34,37 +34,46 @@ def _number(value: Any) -> Any:
 
 class Row(Part):
     """A method with its settings. `beside` names the row next to which it runs in every column; `controls` are run
-    as rows of their own on demand; `cost` is the expected time of a run, the baseline's being 1."""
+    as rows of their own on demand; `cost` is the expected time of a run, the baseline's being 1. `against` is the row
+    that its difference is taken to, where it is not the recipe's; `score` is the number of a run that counts;
+    `on_demand` rows run only where they are named."""
 
     method: str | None = None
     label: str | None = None
     settings: Values = {}
     beside: str | None = None
     controls: tuple[str, ...] = ()
+    against: str | None = None
+    score: Literal["test_error", "test_error_median"] = "test_error"
+    on_demand: bool = False
     cost: float = 1.0
 
 
 class Column(Part):
     """Data and model. Its rows are those with a published number, or those that `rows` lists; `cost` is what one run
-    of the baseline is expected to take, in hours of a GPU (quick columns: in seconds of a CPU core)."""
+    of the baseline is expected to take, in hours of a GPU (quick columns: in seconds of a CPU core). `adjust` are
+    settings of single rows here."""
 
     data: str
     model: str
     name: str | None = None
     rows: tuple[str, ...] | None = None
     settings: Values = {}
+    adjust: dict[str, Values] = {}
     published: dict[str, Annotated[Published, BeforeValidator(_number)]] = {}
     cost: float = 0.0
 
 
 class Variant(Part):
-    """One way to run a table: in full, or quick. `unit` is what its costs are counted in."""
+    """One way to run a table: in full, or quick. `unit` is what its costs are counted in; `adjust` are settings of
+    single rows in it."""
 
     note: str = ""
     unit: Literal["GPU h", "CPU s"] = "GPU h"
     seeds: Annotated[int, Field(ge=1)] = 1
     controls: bool = False
     base: Values = {}
+    adjust: dict[str, Values] = {}
     columns: tuple[Column, ...]
 
 
@@ -80,10 +89,12 @@ class Recipe(Part):
     @model_validator(mode="after")
     def names_fit(self) -> "Recipe":
         named = [(f"row {name!r}, beside", row.beside) for name, row in self.rows.items() if row.beside]
+        named += [(f"row {name!r}, against", row.against) for name, row in self.rows.items() if row.against]
         for variant in (self.full, self.quick):
+            named += [("adjust", row) for row in variant.adjust]
             for column in variant.columns:
                 where = f"column {column.name or column.data}/{column.model}"
-                named += [(where, row) for row in (*column.published, *(column.rows or ()))]
+                named += [(where, row) for row in (*column.published, *column.adjust, *(column.rows or ()))]
         for where, row in named:
             if row not in self.rows:
                 raise ValueError(f"{where}: {unknown('row', row, self.rows)}")

@@ -60,16 +60,17 @@ class Reproduction:
         write_table(self.out, self.frame(failures(grid)), self.entries(grid))
 
     def frame(self, more: Sequence[str] = ()) -> Frame:
-        meta = (
-            "Methods that learn nothing from the meta images train on them."
-            if self.choice.rivals_use_meta
-            else ("The meta images are held out for all methods, so that they see the same batches.")
-        )
+        meta = "The meta images are held out for all methods, so that they see the same batches."
+        if self.choice.rivals_use_meta:
+            meta = "Methods that learn nothing from the meta images train on them."
+        if any("ssl.labels" in cell.given for cell in self.cells):
+            meta = "The labelled images serve as the meta set, so that all methods have the same labels."
         note = [self.variant.note] if self.variant.note else []
         return Frame(
             title=self.recipe.title + (", quick variant" if self.choice.quick else ""),
             remarks=(*note, *budgets(self.cells), meta, *more),
             marks=tuple(self.recipe.marks.items()),
+            reference=self.recipe.reference,
         )
 
 
@@ -79,6 +80,7 @@ def budgets(cells: Sequence[Cell]) -> list[str]:
     for cell in cells:
         given = cell.given
         images = f"{given['subset']:,} training images" if "subset" in given else "all training images"
+        images += f" with {given['ssl.labels']:,} labels" if "ssl.labels" in given else ""
         place = f"{cell.column} with {cell.model}"
         told.setdefault(place, f"{place}: {images}, {given['epochs']} epochs, batches of {given['batch_size']}.")
     return list(told.values())

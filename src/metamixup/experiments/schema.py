@@ -128,6 +128,7 @@ class Settings(Section):
     data: str = "digits"
     data_dir: str | None = None
     image_size: Count | None = None
+    pixels: Literal["standard", "symmetric", "zca"] = "standard"
     subset: Count | None = None
     selection: Count | None = None
     model: str = "cnn3"

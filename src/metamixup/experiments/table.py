@@ -17,12 +17,13 @@ def make_table(cells: Sequence[Cell], summaries: Summaries, reference: str, base
 
 def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> dict[str, Any]:
     mine = _by_seed(summaries, cell.name)
+    reference = cell.against or reference
     theirs = _by_seed(summaries, f"{cell.column}/{cell.model}/{reference}")
     usual = _mean([_cost(s) for s in _by_seed(summaries, f"{cell.column}/{cell.model}/{baseline}").values()])
     cost = _mean([_cost(s) for s in mine.values()])
-    errors = [s["test_error"] for s in mine.values()]
+    errors = [s[cell.score] for s in mine.values()]
     both = [seed for seed in mine if seed in theirs]
-    differences = [mine[seed]["test_error"] - theirs[seed]["test_error"] for seed in both]
+    differences = [mine[seed][cell.score] - theirs[seed][cell.score] for seed in both]
     published = cell.published
     return {
         "cell": cell.name,
@@ -41,6 +42,7 @@ def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> d
         "provenance": (published.mark or "paper") if published else None,
         "seconds": _mean([s["train_seconds"] for s in mine.values()]),
         "cost_ratio": _rounded(cost / usual) if cost and usual else None,
+        "against": reference,
         "paired_vs_mixup": None if cell.row == reference else paired(differences),
     }
 

@@ -10,16 +10,18 @@ from typing import Any
 from metamixup.engine.checkpoint import write_atomically
 
 Entry = dict[str, Any]
-HEAD = ("method", "error %", "published", "− MixUp (95 %)", "seeds", "seconds", "cost")
+HEAD = ("method", "error %", "published", "difference (95 %)", "seeds", "seconds", "cost")
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What stands around the numbers: a title, remarks (quick variant, failed runs), and what the marks mean."""
+    """What stands around the numbers: a title, remarks (quick variant, failed runs), what the marks mean, and the row
+    that differences are taken to."""
 
     title: str
     remarks: tuple[str, ...] = ()
     marks: tuple[tuple[str, str], ...] = ()
+    reference: str = "mixup"
 
 
 def write_table(out: Path, frame: Frame, entries: Sequence[Entry]) -> None:
@@ -33,7 +35,7 @@ def as_markdown(frame: Frame, entries: Sequence[Entry]) -> str:
     lines = [f"# {frame.title}", "", *(f"{remark}\n" for remark in _remarks(frame))]
     for name, rows in _columns(entries):
         lines += [f"## {name}", "", _line(HEAD), _line(["---", *["---:"] * (len(HEAD) - 1)])]
-        lines += [_line(_texts(row, best=_is_best(row, rows))) for row in rows]
+        lines += [_line(_texts(row, frame, best=_is_best(row, rows))) for row in rows]
         lines.append("")
     return "\n".join(lines)
 
@@ -41,7 +43,7 @@ def as_markdown(frame: Frame, entries: Sequence[Entry]) -> str:
 def as_html(frame: Frame, entries: Sequence[Entry]) -> str:
     parts = [f"<h1>{html.escape(frame.title)}</h1>", *(f"<p>{html.escape(r)}</p>" for r in _remarks(frame))]
     for name, rows in _columns(entries):
-        body = "".join(_html_row(row, _is_best(row, rows)) for row in rows)
+        body = "".join(_html_row(row, frame, _is_best(row, rows)) for row in rows)
         head = "".join(f"<th>{html.escape(h)}</th>" for h in HEAD)
         parts.append(f"<h2>{html.escape(name)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
     return PAGE.format(title=html.escape(frame.title), body="\n".join(parts))
@@ -49,8 +51,9 @@ def as_html(frame: Frame, entries: Sequence[Entry]) -> str:
 
 def _remarks(frame: Frame) -> list[str]:
     fixed = (
-        "Mean ± standard deviation of the last epoch's test error over the seeds; the difference to MixUp is paired by "
-        "seed, with its 95 % t-interval; cost is the training time (on a CPU: its own time) against the baseline's."
+        "Mean ± standard deviation of the last epoch's test error over the seeds; the difference is to "
+        f"`{frame.reference}` unless another row is named, paired by seed, with its 95 % t-interval; cost is the "
+        "training time (on a CPU: its own time) against the baseline's."
     )
     return [fixed, *frame.remarks, *(f"{mark} {meaning}." for mark, meaning in frame.marks)]
 
@@ -68,7 +71,7 @@ def _is_best(entry: Entry, rows: Sequence[Entry]) -> bool:
     return bool(means) and entry["mean"] == min(means) and ":" not in entry["method"]
 
 
-def _texts(entry: Entry, best: bool) -> list[str]:
+def _texts(entry: Entry, frame: Frame, best: bool) -> list[str]:
     error = _with_spread(entry["mean"], entry["std"])
     if entry.get("published_top5") is not None and entry["top5"] is not None:
         error += f" / {entry['top5']:.2f}"
@@ -76,16 +79,21 @@ def _texts(entry: Entry, best: bool) -> list[str]:
         f"{entry['label']} (`{entry['method']}`)",
         f"**{error}**" if best else error,
         published_text(entry),
-        difference_text(entry["paired_vs_mixup"]),
+        _difference(entry, frame),
         str(len(entry["seeds"])),
         "–" if entry["seconds"] is None else f"{entry['seconds']:.1f}",
         "–" if entry["cost_ratio"] is None else f"{entry['cost_ratio']:.2f}",
     ]
 
 
-def _html_row(entry: Entry, best: bool) -> str:
-    name, *values = _texts(entry, best=False)
-    cells = "".join(f"<td>{html.escape(value)}</td>" for value in values)
+def _difference(entry: Entry, frame: Frame) -> str:
+    text, against = difference_text(entry["paired_vs_mixup"]), entry.get("against", frame.reference)
+    return text if text == "–" or against == frame.reference else f"{text} to `{against}`"
+
+
+def _html_row(entry: Entry, frame: Frame, best: bool) -> str:
+    name, *values = _texts(entry, frame, best=False)
+    cells = "".join(f"<td>{html.escape(value.replace('`', ''))}</td>" for value in values)
     kind = ' class="best"' if best else ' class="control"' if ":" in entry["method"] else ""
     return f"<tr{kind}><th>{html.escape(name.replace('`', ''))}</th>{cells}</tr>"
 
