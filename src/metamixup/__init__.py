@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from metamixup.meta import Exact, FiniteDifference, Head
     from metamixup.mixer import MetaMixUp, Mixed
     from metamixup.mixing import Mixture, mix
-    from metamixup.policy import Beta, Fixed, Learned
+    from metamixup.policy import Beta, Fixed, Learned, Persistent, Trust
 
 __version__ = "0.1.0"
 
@@ -21,6 +21,8 @@ __all__ = [
     "MetaMixUp",
     "Mixed",
     "Mixture",
+    "Persistent",
+    "Trust",
     "mix",
 ]
 

@@ -15,7 +15,7 @@ from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
 from metamixup.methods.reweighted import Reweighted
 from metamixup.methods.supervised import Supervised
-from metamixup.policy import Beta, CutMix, Fixed, Learned, Policy, Replay, Reverse, Shuffle, Trust
+from metamixup.policy import Beta, CutMix, Fixed, Learned, Persistent, Policy, Replay, Reverse, Shuffle, Trust
 from metamixup.policy.reweight import Reweight
 
 
@@ -84,8 +84,16 @@ POLICIES: dict[str, Callable[[PolicySettings, ImageSize], Policy]] = {
     "cutmix": lambda p, size: CutMix(size, p.alpha, p.per),
     "trust": lambda p, size: Trust(p.alpha, p.memory),
     "reweight": lambda p, size: Reweight(),
-    "learned": lambda p, size: Learned(p.step_size, p.projection, p.normalise, Beta(p.alpha, p.per)),
+    "learned": lambda p, size: _learned(p),
+    "persistent": lambda p, size: Persistent(
+        p.granularity, p.rate, p.pull, one_step=_learned(p) if p.one_step else None
+    ),
 }
+
+
+def _learned(p: PolicySettings) -> Learned:
+    return Learned(p.step_size, p.projection, p.normalise, Beta(p.alpha, p.per))
+
 
 ESTIMATORS: dict[str, Callable[[EstimatorSettings], Estimator]] = {
     "evidence": lambda e: Evidence(),

@@ -5,6 +5,7 @@ from metamixup.policy.controls import CONTROLS, Replay, Reverse, Shuffle
 from metamixup.policy.cutmix import CutMix
 from metamixup.policy.fixed import Fixed
 from metamixup.policy.learned import PROJECTIONS, Learned
+from metamixup.policy.persistent import Persistent
 from metamixup.policy.policy import Policy
 from metamixup.policy.trust import Trust
 
@@ -15,6 +16,7 @@ __all__ = [
     "CutMix",
     "Fixed",
     "Learned",
+    "Persistent",
     "Policy",
     "Replay",
     "Reverse",
