@@ -56,5 +56,10 @@ def label(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_ylabel(y)
 
 
+def plain(text: str) -> str:
+    """A name as matplotlib shows it: a dollar sign starts no formula."""
+    return text.replace("$", r"\$")
+
+
 def colours() -> Iterator[str]:
     return cycle(COLOURS)

@@ -11,7 +11,9 @@ from metamixup.cli.ls import ls
 from metamixup.cli.predict import predict
 from metamixup.cli.report import report
 from metamixup.cli.reproduce import reproduce
+from metamixup.cli.study import study
 from metamixup.cli.train import train
+from metamixup.cli.watch import watch
 
 app = typer.Typer(
     name="metamixup",
@@ -45,3 +47,5 @@ app.add_typer(data, name="data")
 app.command()(report)
 app.command()(export)
 app.command()(doctor)
+app.command()(study)
+app.command()(watch)

@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+from metamixup.cli.extras import needing
 from metamixup.engine.folder import RunFolder
 from metamixup.engine.listener import Listener
 from metamixup.engine.progress import Bars, PlainLines
@@ -10,8 +11,13 @@ from metamixup.engine.progress import Bars, PlainLines
 WIDTH = 40
 
 
-def listener() -> Listener:
-    return Bars() if sys.stdout.isatty() else PlainLines()
+def listeners(folder: RunFolder, tensorboard: bool = False) -> list[Listener]:
+    shown: Listener = Bars() if sys.stdout.isatty() else PlainLines()
+    if not tensorboard:
+        return [shown]
+    with needing("report"):
+        from metamixup.report.tensorboard import TensorBoard
+    return [shown, TensorBoard(folder.root / "tensorboard")]
 
 
 def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:

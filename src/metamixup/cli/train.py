@@ -27,6 +27,7 @@ def train(
     threads: Annotated[int | None, typer.Option(help="Threads of this process; part of what a seed means.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write OUT/tensorboard.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any other setting, as key=value.")] = None,
 ) -> None:
     """Train a classifier and write OUT/: config, metrics, checkpoints, weights and a summary."""
@@ -41,7 +42,7 @@ def train(
     }
     # Heavy imports and data take seconds: a signal that comes meanwhile still ends with a checkpoint.
     with listening() as interrupt:
-        run_training(out, given_settings(config, flags, set_ or []), resume, interrupt)
+        run_training(out, given_settings(config, flags, set_ or []), resume, interrupt, tensorboard)
 
 
 def given_settings(config: Path | None, flags: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
@@ -53,8 +54,10 @@ def given_settings(config: Path | None, flags: dict[str, Any], assignments: list
     return placed(given | dict(parse_assignment(text) for text in assignments))
 
 
-def run_training(out: Path | None, given: dict[str, Any], resume: bool, interrupt: "Interrupt") -> None:
-    from metamixup.cli.show import listener, show_summary
+def run_training(
+    out: Path | None, given: dict[str, Any], resume: bool, interrupt: "Interrupt", tensorboard: bool
+) -> None:
+    from metamixup.cli.show import listeners, show_summary
     from metamixup.engine.folder import RunFolder
     from metamixup.engine.runtime import usable_threads
     from metamixup.experiments import run
@@ -62,10 +65,11 @@ def run_training(out: Path | None, given: dict[str, Any], resume: bool, interrup
 
     settings = resolve(given, usable_threads())
     folder = RunFolder(out or default_out(settings))
+    watchers = listeners(folder, tensorboard)
     if not resume:
-        return show_summary(run.begin(folder, settings, [listener()], interrupt), folder)
+        return show_summary(run.begin(folder, settings, watchers, interrupt), folder)
     before = folder.finished
-    summary = run.resume(folder, settings, given, [listener()], interrupt)
+    summary = run.resume(folder, settings, given, watchers, interrupt)
     if before:
         print(f"{folder.root}: this run was finished already; nothing was done")
     show_summary(summary, folder)

@@ -41,17 +41,11 @@ class Stepper:
 
     def __call__(self, step: int) -> Done:
         started, busy = time.perf_counter(), time.process_time()
-        t = self.training
-        # Dropout too is a function of the step.
-        torch.manual_seed(derived_seed(t.seed, "step", step, self.runtime.rank))
-        lr = t.schedule.apply(t.optimizer, step)
-        t.model.train()
+        t, lr = self.training, self._begin(step)
         batch, loaded = self._batch(step), time.perf_counter()
-        with torch.no_grad():
-            batch = t.method.prepare(t.model, batch, derived_generator(t.seed, "prepare", step))
+        batch, pairs = self._paired(batch, step)
         if t.study is not None:
             t.study.see(batch)
-        pairs = t.method.pairs(batch, derived_generator(t.seed, "partners", step))
         refined = time.perf_counter()
         mixture, reading = self._mixture(batch, pairs, step)
         meta = time.perf_counter() - refined - reading
@@ -64,6 +58,25 @@ class Stepper:
         seconds = {"total": ended - started, "loader": loaded - started + reading, "meta": meta}
         seconds["cpu"] = time.process_time() - busy
         return Done(losses, total, lr, pairs, t.method.served(mixture), len(batch.x), seconds)
+
+    def look(self, step: int) -> tuple[Batch, Mixture]:
+        """The batch and the mixture that a step would train on, and no more: for studies of trained networks."""
+        self._begin(step)
+        batch, pairs = self._paired(self._batch(step), step)
+        return batch, self._mixture(batch, pairs, step)[0]
+
+    def _begin(self, step: int) -> float:
+        """The learning rate of the step; dropout too is a function of the step."""
+        t = self.training
+        torch.manual_seed(derived_seed(t.seed, "step", step, self.runtime.rank))
+        t.model.train()
+        return t.schedule.apply(t.optimizer, step)
+
+    def _paired(self, batch: Batch, step: int) -> tuple[Batch, Pairs]:
+        t = self.training
+        with torch.no_grad():
+            batch = t.method.prepare(t.model, batch, derived_generator(t.seed, "prepare", step))
+        return batch, t.method.pairs(batch, derived_generator(t.seed, "partners", step))
 
     def _batch(self, step: int) -> Batch:
         t = self.training

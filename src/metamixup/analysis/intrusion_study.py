@@ -1,0 +1,86 @@
+"""MixUp against MetaMixUp by how near their blends come to real samples of other labels (Section IV-D)."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metamixup.analysis.intrusion import least_distances, summary
+from metamixup.analysis.rebuild import Rebuilt
+from metamixup.analysis.study import Study, interactive
+from metamixup.analysis.style import COLUMN, colours, label, panels, plain, styled
+
+SAMPLES = 10_000
+
+
+def intrusion_study(runs: list[Rebuilt], samples: int = SAMPLES) -> Study:
+    """Each in its own trained network's features, as the paper has it. Networks scale their features as they like, so
+    distances are also given relative to those of the real training images from their nearest of another label."""
+    found = {run.records.name: _distances(run, samples) for run in runs}
+    numbers = {"runs": {name: _numbers(own) for name, own in found.items()}}
+    return Study("intrusion", numbers, _figure(found), _interactive(found))
+
+
+def _distances(run: Rebuilt, samples: int) -> dict[str, Tensor]:
+    parts = [(run.features(x), y) for x, y in run.inputs(run.found.train, run.split.train)]
+    real, labels = torch.cat([z for z, _ in parts]), torch.cat([y for _, y in parts])
+    blends = [(run.features(x), pair) for x, pair in run.mixed(samples)]
+    mixed, pair = (torch.cat(column) for column in zip(*blends, strict=True))
+    chosen = torch.randperm(len(real), generator=torch.Generator().manual_seed(0))[:samples]
+    own = torch.stack([labels, labels], 1)[chosen]
+    return {
+        "blends": least_distances(mixed, pair, real, labels),
+        "real": least_distances(real[chosen], own, real, labels),
+    }
+
+
+def _numbers(own: dict[str, Tensor]) -> dict[str, Any]:
+    scale = float(own["real"].mean())
+    return {
+        "blends": summary(own["blends"]),
+        "real": summary(own["real"]),
+        "relative": {key: value / scale for key, value in summary(own["blends"]).items() if isinstance(value, float)},
+    }
+
+
+def _figure(found: dict[str, dict[str, Tensor]]) -> Any:
+    with styled():
+        figure, axes = panels(3, width=2 * COLUMN)
+        titles = ("Mean", "Minimum", "Relative to real images")
+        for k, ((name, own), colour) in enumerate(zip(found.items(), colours(), strict=False)):
+            numbers = _numbers(own)
+            for axis, key in zip(axes, ("mean", "minimum"), strict=False):
+                bar = axis.bar(k, numbers["blends"][key], 0.6, color=colour)
+                axis.bar_label(bar, fmt="%.3g", fontsize=7)
+            relative = np.sort((own["blends"] / own["real"].mean()).numpy())
+            axes[2].plot(
+                relative, 100 * np.arange(1, len(relative) + 1) / len(relative), color=colour, label=plain(name)
+            )
+        for axis, title in zip(axes, titles, strict=True):
+            label(axis, title, "", "least distance to another label")
+        for axis in axes[:2]:
+            axis.set_xticks(range(len(found)), [plain(name).replace(", ", "\n") for name in found])
+            axis.margins(y=0.15)
+        label(axes[2], titles[2], "distance / mean of real images", "blends (%)")
+        axes[2].set_xlim(0, _far(found))
+        axes[2].legend()
+    return figure
+
+
+def _far(found: dict[str, dict[str, Tensor]]) -> float:
+    """Where the axis ends: nearly all blends are nearer."""
+    return max(float((own["blends"] / own["real"].mean()).quantile(0.98)) for own in found.values())
+
+
+def _interactive(found: dict[str, dict[str, Tensor]]) -> Any:
+    figure = interactive(
+        "Least distance from blends to real images of another label",
+        "distance, relative to the mean of real images",
+        "blends (%)",
+    )
+    for (name, own), colour in zip(found.items(), colours(), strict=False):
+        relative = np.sort((own["blends"] / own["real"].mean()).numpy())
+        thin = np.linspace(0, len(relative) - 1, min(1000, len(relative))).round().astype(int)
+        figure.add_scatter(x=relative[thin], y=100 * (thin + 1) / len(relative), name=name, line_color=colour)
+    return figure

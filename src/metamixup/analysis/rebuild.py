@@ -1,0 +1,95 @@
+"""A trained run as objects again: its network, data and policy, for studies that look inside."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from metamixup.analysis.records import Records, read_run
+from metamixup.data import DataSet, ImageSet, Split
+from metamixup.data.stream import Normalise
+from metamixup.engine import checkpoint
+from metamixup.engine.folder import RunFolder
+from metamixup.engine.runtime import Runtime, usable_threads
+from metamixup.engine.step import Stepper
+from metamixup.engine.train import load_weights
+from metamixup.engine.training import Training
+from metamixup.errors import UserError
+from metamixup.experiments.build import build_data, build_split, build_training
+from metamixup.experiments.resolve import read_config
+
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    records: Records
+    found: DataSet
+    split: Split
+    training: Training
+    stepper: Stepper
+    whole: bool = True  # from a checkpoint, which holds the policy too; the weights alone do not
+
+    @property
+    def model(self) -> nn.Module:
+        """The weights that the run reports, in evaluation mode."""
+        return self.training.evaluated()[1].eval()
+
+    def inputs(self, images: ImageSet, index: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """(x, y) in batches, normalised and unaugmented."""
+        normalise = Normalise(self.found.mean, self.found.std, images.images)
+        for part in index.split(BATCH):
+            yield self.stepper.runtime.place(normalise(images.images[part])), images.labels[part]
+
+    @torch.no_grad()
+    def features(self, x: Tensor) -> Tensor:
+        """(B, F) of the last layer before the classifier."""
+        model = self.model
+        if not callable(getattr(model, "features", None)):
+            raise UserError(f"{self.records.path}: this model has no features(x), so its features cannot be studied")
+        return model.features(x).flatten(1).float().cpu()  # type: ignore[operator]
+
+    def mixed(self, samples: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """At least `samples` blends, as (x, the labels of both partners (B, 2)), of steps spread over the whole run.
+
+        Batches, partners and first λ are those of training; λ is refined with the trained network and policy.
+        """
+        t = self.training
+        if not self.whole and t.stage.policy.state_dict():
+            raise UserError(
+                f"{self.records.path}: without a checkpoint what its policy learned is lost; train it again"
+            )
+        policy = copy.deepcopy(t.stage.policy.state_dict())
+        steps = min(t.steps, -(-samples // self._batch_size()))
+        for step in torch.linspace(0, t.steps - 1, steps).long().tolist():
+            batch, mixture = self.stepper.look(step)
+            t.stage.policy.load_state_dict(copy.deepcopy(policy))  # looking must not teach it
+            n = len(batch.x)
+            kept = (mixture.partner[:n] < n).nonzero().squeeze(1)  # blends with unlabelled images are left out
+            labels, partner = batch.y.argmax(1).cpu(), mixture.partner[:n].cpu()
+            if len(kept) == n == len(mixture.lam):
+                yield mixture.inputs(batch.x), torch.stack([labels, labels[partner]], 1)
+
+    def _batch_size(self) -> int:
+        return len(self.training.train.batch(0)[1])
+
+
+def rebuild(path: Path, data_dir: str | None = None) -> Rebuilt:
+    """From config.toml, the data, and the newest checkpoint (or else the final weights)."""
+    records, folder = read_run(path), RunFolder(path)
+    if not folder.config.exists():
+        raise UserError(f"{path}: without config.toml this run's network cannot be built again")
+    settings = read_config(folder.config)
+    settings = settings.model_copy(update={"data_dir": data_dir or settings.data_dir, "compile": False})
+    found = build_data(settings)
+    training = build_training(settings, found)
+    stepper = Stepper(training, Runtime(usable_threads(), settings.precision, settings.device), lambda text: None)
+    newest, _ = checkpoint.newest(folder.checkpoints)
+    if newest is not None:
+        training.load_state_dict(newest.state["training"])
+    else:
+        load_weights(training.evaluated()[1], folder)
+    return Rebuilt(records, found, build_split(settings, found), training, stepper, newest is not None)

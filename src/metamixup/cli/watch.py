@@ -1,0 +1,109 @@
+"""`metamixup watch`: a terminal view of a run that trains in another process."""
+
+import os
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from metamixup.analysis.records import Records
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 48
+
+
+def watch(
+    run: Annotated[Path, typer.Argument(help="The run folder.")],
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[
+        bool, typer.Option("--once", help="Look once and leave; so it is where there is no terminal.")
+    ] = False,
+) -> None:
+    """Follow a run until it ends: progress, curves, the last numbers and λ's distribution. Ctrl-C leaves it running."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from metamixup.analysis.records import read_run
+
+    console = Console(highlight=False)
+    if once or not sys.stdout.isatty():
+        console.print(view(read_run(run)))
+        return
+    with Live(view(read_run(run)), console=console, auto_refresh=False) as live:
+        while state(found := read_run(run))[0] == "training":
+            live.update(view(found), refresh=True)
+            time.sleep(every)
+        live.update(view(found), refresh=True)
+
+
+def state(run: "Records") -> tuple[str, str]:
+    """("training" | "finished" | "stopped", the same in words)."""
+    if run.summary:
+        return "finished", "finished"
+    process = _process(run.path / ".lock")
+    if process is not None:
+        return "training", f"training, process {process}"
+    return "stopped", f"stopped; go on with: metamixup train --resume --out {run.path}"
+
+
+def _process(lock: Path) -> int | None:
+    """The process that holds the run, if it lives on this machine."""
+    try:
+        process = int(lock.read_text())
+        os.kill(process, 0)
+    except PermissionError:
+        return process
+    except (OSError, ValueError):
+        return None
+    return process
+
+
+def view(run: "Records") -> "RenderableType":
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    epochs, done = int(run.setting("epochs") or 0), len(run.metrics)
+    title = (
+        " · ".join(str(run.setting(key)) for key in ("data", "model", "method") if run.setting(key)) or run.path.name
+    )
+    head = Table.grid(padding=(0, 2))
+    head.add_row(
+        f"epoch {done}/{epochs or '?'}", ProgressBar(max(epochs, 1), done, width=30), _left(run, epochs - done)
+    )
+    curves = Table.grid(padding=(0, 2))
+    for name, key in (("test error %", "test_error"), ("train error %", "train_error"), ("test NLL", "test_nll")):
+        values = [v for v in run.column(key) if v is not None]
+        if values:
+            curves.add_row(name, sparkline(values), f"{values[-1]:.4g}", Text(f"lowest {min(values):.4g}", "dim"))
+    body: list[Any] = [Text(state(run)[1]), head, curves]
+    if done and run.metrics[-1].get("lambda_histogram"):
+        body.append(Text(f"λ 0 {sparkline(run.metrics[-1]['lambda_histogram'])} 1"))
+    if not done:
+        body.append(Text("no epoch recorded yet", "dim"))
+    return Panel(Group(*body), title=Text(title), title_align="left", expand=False)
+
+
+def _left(run: "Records", epochs: int) -> str:
+    recent = [v for v in run.column("seconds")[-5:] if v is not None]
+    if not recent or epochs <= 0 or run.summary:
+        return ""
+    seconds = round(epochs * sum(recent) / len(recent))
+    return f"{seconds // 3600}:{seconds % 3600 // 60:02}:{seconds % 60:02} left"
+
+
+def sparkline(values: list[float], width: int = WIDTH) -> str:
+    """Means of at most `width` groups of values, as bars."""
+    groups = min(width, len(values))
+    cuts = [len(values) * k // groups for k in range(groups + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(cuts)]
+    low, high = min(means), max(means)
+    return "".join(BARS[round((m - low) / (high - low or 1) * (len(BARS) - 1))] for m in means)

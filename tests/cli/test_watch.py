@@ -1,0 +1,73 @@
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from metamixup.cli import run
+from metamixup.cli.watch import sparkline
+
+CONFIG = 'data = "digits"\nmodel = "cnn3"\nmethod = "mixup"\nepochs = 5\n'
+LINE = '{{"epoch": {0}, "step": {0}, "test_error": {1}, "seconds": 60, "lambda_histogram": [5, 1, 1, 5]}}\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "config.toml").write_text(CONFIG)
+    (tmp_path / "metrics.jsonl").write_text(LINE.format(1, 40.0) + LINE.format(2, 10.5))
+    return tmp_path
+
+
+def seen(folder, capsys):
+    assert run(["watch", str(folder)]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_run_of_another_process_is_followed(folder, capsys):
+    (folder / ".lock").write_text(f"{os.getpid()}\n")
+    text = seen(folder, capsys)
+    for shown in ("digits · cnn3 · mixup", "epoch 2/5", "10.5", "0:03:00 left", f"training, process {os.getpid()}"):
+        assert shown in text
+
+
+def test_a_run_that_stopped_says_how_to_go_on(folder, capsys):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (folder / ".lock").write_text(f"{gone.pid}\n")
+    assert "train --resume --out" in seen(folder, capsys)
+
+
+def test_a_finished_run_and_one_without_an_epoch(folder, capsys):
+    (folder / "metrics.jsonl").unlink()
+    assert "no epoch recorded yet" in seen(folder, capsys)
+    (folder / "summary.json").write_text('{"test_error": 1.0}')
+    assert "finished" in seen(folder, capsys)
+
+
+@pytest.mark.parametrize("command", ["watch", "report"])
+def test_a_folder_that_is_no_run_is_a_users_mistake(command, tmp_path, capsys):
+    assert run([command, str(tmp_path)]) == 2
+    assert "is no run folder: expected config.toml" in capsys.readouterr().err
+
+
+def test_a_study_of_no_run_is_a_users_mistake(tmp_path, capsys):
+    assert run(["study", "loss", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert "is no run folder" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert run(["study", "loss", str(tmp_path), "--epochs", "3;4"]) == 2
+    assert "expected numbers with commas" in capsys.readouterr().err
+
+
+def test_sparklines():
+    assert sparkline([0.0, 1.0]) == "▁█"
+    assert sparkline([2.0]) == "▁"
+    assert len(sparkline(list(range(1000)))) == 48
+
+
+def test_the_page_command_says_where_and_how_large(folder, capsys):
+    assert run(["report", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "page.html" in out
+    assert "not on the page: summary.json is missing: the run is unfinished" in out
+    shutil.rmtree(folder)
