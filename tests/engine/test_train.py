@@ -20,7 +20,7 @@ def weights(out):
 
 
 def without_times(out):
-    timed = ("train_seconds", "images_per_second", "loader_share", "meta_share", "seconds")
+    timed = ("train_seconds", "cpu_seconds", "images_per_second", "loader_share", "meta_share", "seconds")
     return [{k: v for k, v in line.items() if k not in timed} for line in read_lines(out / "metrics.jsonl")]
 
 

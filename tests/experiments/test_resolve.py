@@ -37,6 +37,7 @@ def test_settings_come_back_from_config_toml_as_they_were(tmp_path, given_values
     resolved = resolve(given_values, threads=3)
     write_config(tmp_path / "config.toml", resolved)
     assert read_config(tmp_path / "config.toml") == resolved
+    assert resolve(read_toml(tmp_path / "config.toml")) == resolved  # enough to run it again
     assert contradiction(given_values, resolved) is None
     assert resolved.threads == 3
 

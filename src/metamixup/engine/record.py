@@ -20,7 +20,7 @@ class Recorder:
         self.steps = self.images = 0
         self.wrong_weight = 0.0
         self.losses: dict[str, Tensor] = {}
-        self.seconds = {"total": 0.0, "loader": 0.0, "meta": 0.0, "cpu": 0.0}
+        self.seconds = {"wall": 0.0, "total": 0.0, "loader": 0.0, "meta": 0.0, "cpu": 0.0}
         self.lambdas.reset()
         self.extremes.reset()
 
@@ -39,12 +39,14 @@ class Recorder:
             self.seconds[part] += seconds
 
     def line(self) -> dict[str, Any]:
-        """Losses and seconds are means and sums over the epoch; shares are of the training steps' time."""
+        """Losses are means over the epoch. `seconds` is all of its time, `train_seconds` that of its steps alone, of
+        which the shares are."""
         total = max(self.seconds["total"], 1e-9)
         return {
             "losses": {name: float(value) / max(1, self.steps) for name, value in self.losses.items()},
             **self.lambdas.summary(),
             **({} if self.wrong is None else {"wrong_weight": round(self.wrong_weight / max(1, self.images), 5)}),
+            "seconds": round(self.seconds["wall"], 3),
             "train_seconds": round(self.seconds["total"], 3),
             "cpu_seconds": round(self.seconds["cpu"], 3),
             "images_per_second": round(self.images / total, 1),

@@ -11,19 +11,26 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-PRECISIONS = ("32", "bf16-mixed", "16-mixed", "64")
+from metamixup.errors import UserError
+
+MOST_THREADS = 16
 
 
 def usable_threads() -> int:
     """What OMP_NUM_THREADS says, or the cores that this process may run on."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
-    return int(asked) if asked.isdigit() and int(asked) > 0 else min(16, len(os.sched_getaffinity(0)))
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST_THREADS, cores)
 
 
 class Runtime:
     """rank and world are visible here and nowhere else; a single process is rank 0 of 1."""
 
     def __init__(self, threads: int, precision: str = "32", device: str = "auto"):
+        if device == "cuda" and not torch.cuda.is_available():
+            raise UserError("device 'cuda': torch sees no GPU here; leave device out or say device=cpu")
         torch.set_num_threads(threads)
         torch.set_flush_denormal(True)  # denormals cost time and carry nothing
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic

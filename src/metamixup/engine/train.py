@@ -56,9 +56,11 @@ class Loop:
         self.recorder = Recorder(training.num_classes, training.wrong)
         self.step, self.lr = 0, 0.0
         self.saved: str | None = None
+        self.mark = time.perf_counter()
 
     def run(self, interrupt: Interrupt) -> dict[str, Any]:
         self.restore()
+        self.lap()
         t = self.training
         for listener in self.listeners:
             listener.started(t.epochs, t.steps_per_epoch, self.step)
@@ -90,17 +92,22 @@ class Loop:
         done = self.stepper(self.step)
         self.step, self.lr = self.step + 1, done.lr
         self.recorder.step(done)
+        self.recorder.seconds["wall"] += self.lap()
         for listener in self.listeners:
             listener.stepped(self.step, done.total)
+
+    def lap(self) -> float:
+        """Seconds since the last lap: an epoch's own cover its steps, evaluation, records and checkpoints."""
+        before, self.mark = self.mark, time.perf_counter()
+        return self.mark - before
 
     def end_epoch(self) -> None:
         t, epoch = self.training, self.step // self.training.steps_per_epoch
         t.method.after_epoch(epoch - 1)
-        started = time.perf_counter()
         tested = self.evaluation() if epoch % t.evaluate_every == 0 or epoch == t.epochs else {}
+        self.recorder.seconds["wall"] += self.lap()
         head = {"epoch": epoch, "step": self.step, "lr": self.lr}
         line = {**head, **self.recorder.line(), **t.records(), **tested}
-        line["seconds"] = round(line["train_seconds"] + time.perf_counter() - started, 3)
         lambdas = {"epoch": epoch, "step": self.step, **self.recorder.lambdas.line(), **self.recorder.extremes.line()}
         append_line(self.folder.metrics, line)
         append_line(self.folder.lambdas, lambdas)
