@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from metamixup import Exact, Learned, MetaMixUp
+from metamixup import Exact, Learned, MetaMixUp, Persistent, Trust
 from metamixup.errors import UserError
 from metamixup.mixing import Mixture
 from metamixup.mixing.at import mix_at
@@ -94,5 +94,10 @@ def test_says_what_does_not_hold():
         MetaMixUp(model, None, loss=F.mse_loss)(x, torch.zeros(4, dtype=torch.long), lr=0.1)
     with pytest.raises(UserError, match="nll_loss does not take blended targets"):
         MetaMixUp(model, 2, loss=F.nll_loss)(x, torch.zeros(4).long(), x, torch.zeros(4).long(), lr=0.1)
+    with pytest.raises(UserError, match="Trust learns by class"):
+        MetaMixUp(model, None, loss=F.mse_loss, policy=Trust())
+    with pytest.raises(UserError, match="Persistent learns by class"):
+        MetaMixUp(model, None, loss=F.mse_loss, policy=Persistent())
+    MetaMixUp(model, None, loss=F.mse_loss, policy=Persistent("data"))(x, x[:, :2], x, x[:, :2], lr=0.1)
     with pytest.raises(UserError, match="unknown module 'feature'; did you mean 'features'"):
         MetaMixUp(model, 2, mix_at="feature")

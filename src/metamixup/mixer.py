@@ -88,6 +88,8 @@ class MetaMixUp:
         # Another loss than cross entropy, or another estimator, asks for the policy of the paper.
         plain = loss is soft_cross_entropy and estimator in (None, "evidence")
         policy = policy or (Trust() if plain else Learned())
+        if num_classes is None and policy.by_class:
+            raise UserError(f"{type(policy).__name__} learns by class; without num_classes use Learned() or Beta()")
         estimator = estimator or policy.estimator
         if isinstance(estimator, str):
             if estimator not in ESTIMATORS:

@@ -63,6 +63,7 @@ class Persistent(Policy):
         if step_size <= 0 or pull < 0 or sigma <= 0:
             raise ValueError("a persistent policy needs step_size > 0, pull ≥ 0 and sigma > 0")
         self.granularity, self.step_size, self.pull, self.one_step = granularity, step_size, pull, one_step
+        self.by_class = granularity != "data"
         self.common = torch.full((1 if granularity == "data" else 2,), sigma).log()  # (same class, two classes)
         self.adam = Adam(len(self.common), step_size)
         self.own = torch.zeros(0)  # (cells,) what each class pair adds to the common value

@@ -14,6 +14,7 @@ class Policy:
     learned = False
     estimator = "head"  # by name, the one that serves a learned policy unless another is asked for
     every = 1  # steps between two refinements, unless another number is asked for
+    by_class = False  # does it look at classes, so that targets without any are not for it?
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """The first λ of each pair, (B,). It may carry a graph to the policy's own parameters."""

@@ -73,6 +73,7 @@ class Trust(Policy):
     learned = True
     estimator = "evidence"
     every = 4
+    by_class = True
 
     def __init__(self, alpha: float = 1.0, memory: float = 0.3):
         self.beta = Beta(alpha)
