@@ -60,18 +60,25 @@ class Reproduction:
         write_table(self.out, self.frame(failures(grid)), self.entries(grid))
 
     def frame(self, more: Sequence[str] = ()) -> Frame:
-        meta = "The meta images are held out for all methods, so that they see the same batches."
-        if self.choice.rivals_use_meta:
-            meta = "Methods that learn nothing from the meta images train on them."
-        if any("ssl.labels" in cell.given for cell in self.cells):
-            meta = "The labelled images serve as the meta set, so that all methods have the same labels."
         note = [self.variant.note] if self.variant.note else []
         return Frame(
             title=self.recipe.title + (", quick variant" if self.choice.quick else ""),
-            remarks=(*note, *budgets(self.cells), meta, *more),
+            remarks=(*note, *budgets(self.cells), meta_images(self.cells), *more),
             marks=tuple(self.recipe.marks.items()),
             reference=self.recipe.reference,
         )
+
+
+def meta_images(cells: Sequence[Cell]) -> str:
+    """Which methods train on the meta images too."""
+    if any("ssl.labels" in cell.given for cell in cells):
+        return "The labelled images serve as the meta set, so that all methods have the same labels."
+    kept = {bool(cell.given.get("meta.in_train")) for cell in cells}
+    if kept == {True}:
+        return "All methods train on the meta images too, so that they see the same batches."
+    if kept == {False}:
+        return "The meta images are held out for all methods, so that they see the same batches."
+    return "Methods that learn nothing from the meta images train on them."
 
 
 def budgets(cells: Sequence[Cell]) -> list[str]:
