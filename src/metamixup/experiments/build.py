@@ -31,7 +31,7 @@ from metamixup.models.pretrained import adopt, freeze, parameter_groups, read_we
 
 T = TypeVar("T")
 EVALUATION_BATCH = 500
-TRAIN_SAMPLE = 2000  # training images scored for `train_error`
+TRAIN_SAMPLE = 2000  # training images scored for `train_error`, of small sets a quarter
 
 
 def build_training(settings: Settings, found: DataSet | None = None) -> Training:
@@ -186,7 +186,8 @@ def _no_unlabelled(settings: Settings) -> UserError:
 
 def build_evaluation(settings: Settings, found: DataSet, parts: Split) -> tuple[EvaluationSet, ...]:
     order = torch.randperm(len(parts.train), generator=derived_generator(settings.seed, "train sample"))
-    sample = parts.train[order[:TRAIN_SAMPLE]].sort().values
+    size = min(TRAIN_SAMPLE, max(1, len(parts.train) // 4))
+    sample = parts.train[order[:size]].sort().values
     return (
         evaluation_set("train", found, found.train, sample),
         evaluation_set("meta", found, found.train, parts.meta),
