@@ -31,3 +31,10 @@ def test_fine_tuning(monkeypatch, capsys):
     assert "source classes:" in printed
     assert "from scratch:" in printed
     assert "stem and layer1 frozen:" in printed
+
+
+def test_the_picture_of_a_policy(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["policy_picture.py", "--quick", "--out", "policy.svg"])
+    runpy.run_path(str(EXAMPLES / "policy_picture.py"), run_name="__main__")
+    assert "mean trust: right labels" in capsys.readouterr().out
+    assert "<svg" in (tmp_path / "policy.svg").read_text()

@@ -1,0 +1,51 @@
+"""Tables of documents, made from records."""
+
+import json
+
+import pytest
+from documents import ROOT
+
+from metamixup.errors import UserError
+from metamixup.report.markers import filled, main
+
+ENTRIES = [
+    {"cell": "digits/cnn3/mixup", "method": "mixup", "label": "MixUp", "mean": 2.5, "std": 0.25},
+    {"cell": "digits/cnn3/metamixup", "method": "metamixup", "label": "MetaMixUp", "mean": 1.125, "std": None},
+    {"cell": "digits/cnn3/metamixup:reverse", "method": "metamixup:reverse", "label": "reversed", "mean": 1, "std": 0},
+    {"cell": "mnist/cnn3/mixup", "method": "mixup", "label": "MixUp", "mean": 0.5, "std": 0.1},
+    {"cell": "mnist/cnn3/metamixup", "method": "metamixup", "label": "MetaMixUp", "mean": None, "std": None},
+]
+TABLE = """| test error, % | digits/cnn3 | mnist/cnn3 |
+|---|---:|---:|
+| MixUp | 2.50 ± 0.25 | **0.50 ± 0.10** |
+| MetaMixUp | **1.12** | – |
+"""
+
+
+@pytest.fixture
+def document(tmp_path):
+    (tmp_path / "table.json").write_text(json.dumps(ENTRIES))
+    path = tmp_path / "page.md"
+    table = "<!-- table {} -->\n{}<!-- /table -->\n"
+    path.write_text("before\n" + table.format("table.json", "old\n") + table.format("none.json", ""))
+    return path
+
+
+def test_fills_what_has_records_and_leaves_the_rest(document, capsys):
+    assert main(["--check", str(document)]) == 1
+    assert "old" in document.read_text()
+    assert main([str(document)]) == 0
+    text = document.read_text()
+    assert f"before\n<!-- table table.json -->\n{TABLE}<!-- /table -->\n" in text
+    assert text.endswith("<!-- table none.json -->\n<!-- /table -->\n")
+    assert main(["--check", str(document)]) == 0
+
+
+def test_records_that_are_none(document):
+    (document.parent / "table.json").write_text('{"cell": 1}')
+    with pytest.raises(UserError, match="holds no entries"):
+        filled(document)
+
+
+def test_the_projects_own_documents_are_not_behind():
+    assert main(["--check", str(ROOT / "README.md")]) == 0
