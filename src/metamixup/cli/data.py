@@ -1,10 +1,11 @@
 """`metamixup data`: what data sets there are, what is in one, and what it looks like."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from metamixup.cli.columns import print_columns
 
 if TYPE_CHECKING:
     from metamixup.data.check import Findings
@@ -17,29 +18,21 @@ DataDir = Annotated[str | None, typer.Option(help="Where data files lie; else $M
 ImageSize = Annotated[int | None, typer.Option(help="Scale and crop images of a folder to this size.")]
 
 SHOWN = 20
-WIDTH = 200
 
 
 @data.command()
 def ls(data_dir: DataDir = None) -> None:
     """The data sets known by name, where they were found, their size and licence."""
-    from rich.console import Console
-    from rich.table import Column, Table
-
     from metamixup.data.known import KNOWN
 
-    table = Table("name", "what", "licence", Column("found", overflow="fold"), box=None, pad_edge=False)
-    table.add_row("digits", "1,797 digits, 8×8", "CC BY 4.0", "embedded")
-    for name, known in KNOWN.items():
-        table.add_row(name, known.what, known.licence, _found(name, known, data_dir))
-    table.add_row("hub:NAME", "any image classification set of the Hugging Face Hub", "its own", "–")
-    table.add_row("PATH", "a folder of images by class, an .npz, .mat or .parquet file", "yours", "–")
-    Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH).print(table)
+    rows = [("digits", "1,797 digits, 8×8", "CC BY 4.0", "embedded")]
+    rows += [(name, known.what, known.licence, _found(name, known, data_dir)) for name, known in KNOWN.items()]
+    rows += [("hub:NAME", "any image classification set of the Hugging Face Hub", "its own", "–")]
+    rows += [("PATH", "a folder of images by class, an .npz, .mat or .parquet file", "yours", "–")]
+    print_columns(("name", "what", "licence", "found"), rows)
 
 
 def _found(name: str, known: "Known", data_dir: str | None) -> str:
-    from rich.markup import escape
-
     from metamixup.errors import DataError
 
     try:
@@ -47,7 +40,7 @@ def _found(name: str, known: "Known", data_dir: str | None) -> str:
     except DataError as problem:
         return "pickled only: not read" if "pickle" in str(problem) else "–"
     size = sum(file.stat().st_size for file in place.iterdir() if file.is_file())
-    return escape(f"{place} ({size / 2**20:,.0f} MB)")
+    return f"{place} ({size / 2**20:,.0f} MB)"
 
 
 @data.command()
@@ -66,19 +59,11 @@ def check(name: Name, data_dir: DataDir = None, image_size: ImageSize = None) ->
 
 
 def _show(findings: "Findings") -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(highlight=False, soft_wrap=True)
     channels, height, width = findings.shape
     train, test = sum(n for _, n, _ in findings.histogram), sum(n for _, _, n in findings.histogram)
     print(f"{findings.name}: {len(findings.histogram)} classes, images {channels}×{height}×{width}")
     print(f"{train} for training, {test} for testing, {findings.unlabelled} unlabelled")
-    table = Table("class", "training", "test", box=None, pad_edge=False)
-    for label, first, second in findings.histogram:
-        table.add_row(escape(label), str(first), str(second))
-    console.print(table)
+    print_columns(("class", "training", "test"), [(name, str(a), str(b)) for name, a, b in findings.histogram])
     _list("damaged", findings.damaged)
     _list("in the test set and in the training set", [f"{b} = {a}" for a, b in findings.duplicates])
 

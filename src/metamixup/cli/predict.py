@@ -63,14 +63,10 @@ def _row(prediction: "Prediction") -> dict[str, Any]:
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from metamixup.cli.columns import print_columns
 
-    table = Table("file", "class", "probability", box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(escape(row["file"]), escape(row["class"]), f"{row['probability']:.3f}")
-    Console(highlight=False, soft_wrap=True).print(table)
+    cells = [(row["file"], row["class"], f"{row['probability']:.3f}") for row in rows]
+    print_columns(("file", "class", "probability"), cells)
 
 
 def _csv(rows: list[dict[str, Any]]) -> None:

@@ -1,11 +1,15 @@
 """Labelled images in memory (or memory-mapped), and a data set made of them."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from metamixup.errors import DataError
+
+if TYPE_CHECKING:
+    from metamixup.data.whiten import Whiten
 
 MOST_PIXELS = 2 * 10**8
 
@@ -27,7 +31,7 @@ class DataSet:
 
     `flips`: may an image be mirrored and keep its label (not so for digits);
     `meta_per_class`: the size of the meta set where the data set has one of its own;
-    `selection`: images held out to choose between variants by.
+    `selection`: images held out to choose between variants by; `whiten`: what the images have been whitened with.
     """
 
     name: str
@@ -40,6 +44,7 @@ class DataSet:
     flips: bool = True
     meta_per_class: int | None = None
     selection: ImageSet | None = None
+    whiten: "Whiten | None" = None
 
     def __post_init__(self) -> None:
         for part, images in (("training", self.train), ("test", self.test)):

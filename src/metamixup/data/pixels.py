@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 from metamixup.data.images import DataSet
-from metamixup.data.whiten import fit, whitened
+from metamixup.data.whiten import fit_once, whitened
 
 Pixels = Literal["standard", "symmetric", "zca"]
 
@@ -15,6 +15,6 @@ def scaled(found: DataSet, pixels: Pixels) -> DataSet:
     if pixels == "standard":
         return found
     if pixels == "zca":
-        return whitened(found, fit(found.train.images))
+        return whitened(found, fit_once(found.train.images))
     halves = (0.5,) * found.shape[0]
     return replace(found, mean=halves, std=halves)

@@ -3,7 +3,10 @@
 import hashlib
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,5 +70,17 @@ def _mapped(tasks: list[Task]) -> Iterator[list[Decoded]]:
         yield tasks[0]()
         return
     # Forked workers share the open file, and need not import torch again.
-    with multiprocessing.get_context("fork").Pool(min(workers, len(tasks))) as pool:
-        yield from pool.imap(Task.__call__, tasks)
+    fork = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=fork, initializer=_own_signals)
+    try:
+        yield from pool.map(Task.__call__, tasks)
+    except BrokenProcessPool as problem:
+        raise DataError("a process that decodes images was killed; is there too little memory?") from problem
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _own_signals() -> None:
+    """A training process answers signals with a checkpoint, and its children would inherit that."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -28,6 +28,8 @@ class RunFolder:
         self.model = self.root / "model.safetensors"
         self.gallery = self.root / "gallery.json"
         self.checkpoints = self.root / "checkpoints"
+        self.split = self.root / "split.safetensors"
+        self.whiten = self.root / "whiten.safetensors"
 
     @property
     def holds_run(self) -> bool:

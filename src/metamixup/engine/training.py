@@ -28,8 +28,8 @@ class Source(Protocol):
 @dataclass
 class Training:
     """`evaluation` sets are scored by name after each `evaluate_every`-th epoch and the last; `wrong` tells of each
-    training image whether its label was made wrong on purpose, for the record alone; `about` goes into the summary as
-    it stands."""
+    training image whether its label was made wrong on purpose, for the record alone; `split` is kept with the run;
+    `about` goes into the summary as it stands."""
 
     model: nn.Module
     method: Method
@@ -51,6 +51,7 @@ class Training:
     compile: bool = False
     evaluate_every: int = 1
     checkpoint_minutes: float = 5.0
+    split: dict[str, Tensor] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -73,6 +73,7 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
         compile=settings.compile,
         evaluate_every=settings.evaluate_every,
         checkpoint_minutes=settings.checkpoint_minutes,
+        split=vars(parts),
         about=_about(settings, found, parts),
     )
 
@@ -248,8 +249,10 @@ def _about(settings: Settings, found: DataSet, parts: Split) -> dict[str, Any]:
     return {
         **names,
         "classes": list(found.classes),
-        "input": {"shape": list(found.shape), "mean": list(found.mean), "std": list(found.std)}
-        | ({"pixels": settings.pixels} if settings.pixels == "zca" else {}),
+        "input": {
+            **{"shape": list(found.shape), "mean": list(found.mean), "std": list(found.std)},
+            **{"bytes": found.train.images.dtype == torch.uint8, "whitened": found.whiten is not None},
+        },
         "images": {**sizes, "test": len(found.test)},
         "labels": len(torch.cat([parts.train, parts.meta]).unique()),
         "version": __version__,

@@ -69,6 +69,10 @@ def export_run(folder: RunFolder, form: str, to: Path | None = None) -> Exported
 
 
 def deployed(folder: RunFolder, inputs: Inputs) -> Deployed:
+    if inputs.whitened:
+        raise UserError(
+            f"{folder.root} was trained on whitened images (pixels = 'zca'), and their whitening is not exported"
+        )
     model = model_for(read_config(folder.config), len(inputs.classes), inputs.shape)
     load_weights(model, folder)
     return Deployed(model, inputs).eval()

@@ -1,6 +1,6 @@
 """A finished run put to use: the class of new images. What its inputs were like stands in its summary."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from metamixup.engine.runtime import Runtime
 from metamixup.engine.train import load_weights
 from metamixup.errors import DataError, UserError
 from metamixup.experiments.build import model_for
+from metamixup.experiments.kept import read_whitening
 from metamixup.experiments.resolve import read_config
 
 BATCH = 64
@@ -38,6 +39,8 @@ class Inputs:
     shape: tuple[int, int, int]
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    bytes: bool = True
+    whitened: bool = False
 
 
 class Predictor:
@@ -56,7 +59,14 @@ class Predictor:
         load_weights(self.model, folder)
         self.runtime.adopt(self.model)
         self.model.eval()
-        self.normalise = Normalise(self.inputs.mean, self.inputs.std, torch.empty(0, dtype=torch.uint8))
+        self.normalise = self._normalise(folder)
+
+    def _normalise(self, folder: RunFolder) -> Callable[[Tensor], Tensor]:
+        if self.inputs.whitened:
+            return read_whitening(folder)
+        if not self.inputs.bytes:
+            raise UserError("the run was trained on arrays of floats: which of their values a pixel has is not known")
+        return Normalise(self.inputs.mean, self.inputs.std, torch.empty(0, dtype=torch.uint8))
 
     def __call__(self, paths: Sequence[Path]) -> Iterator[Prediction]:
         """One prediction a path, in order; images that cannot be read carry the reason."""
@@ -96,9 +106,8 @@ def read_inputs(folder: RunFolder) -> Inputs:
     summary = folder.read_summary()
     try:
         described = summary["input"]
-        if described.get("pixels") == "zca":
-            raise UserError(f"{folder.root}: its images were whitened by the training set, which new images cannot be")
         shape, mean, std = (tuple(described[key]) for key in ("shape", "mean", "std"))
-        return Inputs(tuple(summary["classes"]), shape, mean, std)
+        pixels, whitened = described.get("bytes", True), described.get("whitened", False)
+        return Inputs(tuple(summary["classes"]), shape, mean, std, pixels, whitened)
     except (KeyError, TypeError) as problem:
         raise UserError(f"{folder.summary} does not say what the run's images were like") from problem

@@ -14,6 +14,7 @@ from metamixup.engine.train import load_weights, train
 from metamixup.errors import UserError
 from metamixup.experiments.build import build_data, build_model, build_training, evaluation_set
 from metamixup.experiments.gallery import write_gallery
+from metamixup.experiments.kept import keep_split, keep_whitening
 from metamixup.experiments.resolve import contradiction, read_config, write_config
 from metamixup.experiments.schema import Settings
 
@@ -79,7 +80,12 @@ def _prepared(
     def closing() -> None:
         write_gallery(folder, training, found, runtime)
 
-    return lambda: train(training, folder, runtime, listeners, interrupt, closing)
+    def go() -> dict[str, Any]:
+        keep_split(folder, training.split)
+        keep_whitening(folder, found.whiten)
+        return train(training, folder, runtime, listeners, interrupt, closing)
+
+    return go
 
 
 def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:
