@@ -21,3 +21,9 @@ def _process_as_before():
     torch.set_flush_denormal(False)
     torch.use_deterministic_algorithms(False)
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """What is decoded and whitened once is kept for the session, not in the user's cache."""
+    os.environ["METAMIXUP_CACHE"] = str(tmp_path_factory.mktemp("cache"))
