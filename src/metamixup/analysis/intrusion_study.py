@@ -10,6 +10,7 @@ from metamixup.analysis.intrusion import least_distances, summary
 from metamixup.analysis.rebuild import Rebuilt
 from metamixup.analysis.study import Study, interactive
 from metamixup.analysis.style import COLUMN, colours, label, panels, plain, styled
+from metamixup.errors import UserError
 
 SAMPLES = 10_000
 
@@ -18,6 +19,9 @@ def intrusion_study(runs: list[Rebuilt], samples: int = SAMPLES) -> Study:
     """Each in its own trained network's features, as the paper has it. Networks scale their features as they like, so
     distances are also given relative to those of the real training images from their nearest of another label."""
     found = {run.records.name: _distances(run, samples) for run in runs}
+    for name, own in found.items():
+        if not all(bool(distance.isfinite().any()) for distance in own.values()):
+            raise UserError(f"{name}: with fewer than three classes no blend meets another label")
     numbers = {"runs": {name: _numbers(own) for name, own in found.items()}}
     return Study("intrusion", numbers, _figure(found), _interactive(found))
 
@@ -36,12 +40,9 @@ def _distances(run: Rebuilt, samples: int) -> dict[str, Tensor]:
 
 
 def _numbers(own: dict[str, Tensor]) -> dict[str, Any]:
-    scale = float(own["real"].mean())
-    return {
-        "blends": summary(own["blends"]),
-        "real": summary(own["real"]),
-        "relative": {key: value / scale for key, value in summary(own["blends"]).items() if isinstance(value, float)},
-    }
+    blends, real = summary(own["blends"]), summary(own["real"])
+    relative = {key: value / real["mean"] for key, value in blends.items() if isinstance(value, float)}
+    return {"blends": blends, "real": real, "relative": relative}
 
 
 def _figure(found: dict[str, dict[str, Tensor]]) -> Any:
@@ -53,7 +54,7 @@ def _figure(found: dict[str, dict[str, Tensor]]) -> Any:
             for axis, key in zip(axes, ("mean", "minimum"), strict=False):
                 bar = axis.bar(k, numbers["blends"][key], 0.6, color=colour)
                 axis.bar_label(bar, fmt="%.3g", fontsize=7)
-            relative = np.sort((own["blends"] / own["real"].mean()).numpy())
+            relative = _relative(own)
             axes[2].plot(
                 relative, 100 * np.arange(1, len(relative) + 1) / len(relative), color=colour, label=plain(name)
             )
@@ -68,9 +69,15 @@ def _figure(found: dict[str, dict[str, Tensor]]) -> Any:
     return figure
 
 
+def _relative(own: dict[str, Tensor]) -> np.ndarray:
+    """Sorted; blends of all the labels there are have no other to meet."""
+    blends, real = (own[kind][own[kind].isfinite()] for kind in ("blends", "real"))
+    return np.sort((blends / real.mean()).numpy())
+
+
 def _far(found: dict[str, dict[str, Tensor]]) -> float:
     """Where the axis ends: nearly all blends are nearer."""
-    return max(float((own["blends"] / own["real"].mean()).quantile(0.98)) for own in found.values())
+    return max(float(np.quantile(_relative(own), 0.98)) for own in found.values())
 
 
 def _interactive(found: dict[str, dict[str, Tensor]]) -> Any:
@@ -80,7 +87,7 @@ def _interactive(found: dict[str, dict[str, Tensor]]) -> Any:
         "blends (%)",
     )
     for (name, own), colour in zip(found.items(), colours(), strict=False):
-        relative = np.sort((own["blends"] / own["real"].mean()).numpy())
+        relative = _relative(own)
         thin = np.linspace(0, len(relative) - 1, min(1000, len(relative))).round().astype(int)
         figure.add_scatter(x=relative[thin], y=100 * (thin + 1) / len(relative), name=name, line_color=colour)
     return figure

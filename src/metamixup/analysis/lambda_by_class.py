@@ -46,19 +46,16 @@ def _at(found: list[Frame], epoch: int) -> Frame:
 
 def _figure(chosen: list[Frame], names: list[str]) -> Any:
     with styled():
-        figure, axes = panels(len(chosen), 2, width=2 * COLUMN, height=1.95, squeeze=False, sharex=True, sharey=True)
+        figure, axes = panels(len(chosen), 2, width=2 * COLUMN, height=1.75, squeeze=False, sharex=True, sharey=True)
         for row, (key, title, colours) in zip(axes, _MEASURES, strict=True):
             for axis, frame in zip(row, chosen, strict=True):
                 image = axis.imshow(getattr(frame, key), vmin=0, vmax=1, cmap=colours)
-                label(
-                    axis,
-                    f"epoch {frame.last}" if row is axes[0] else "",
-                    "class of $x_j$" if row is axes[1] else "",
-                    "",
-                )
                 axis.grid(False)
             row[0].set_ylabel("class of $x_i$")
             figure.colorbar(image, ax=list(row), label=title, shrink=0.9)
+        for top, bottom, frame in zip(*axes, chosen, strict=True):
+            label(top, f"epoch {frame.last}", "", top.get_ylabel())
+            bottom.set_xlabel("class of $x_j$")
         if len(names) <= 10 and max(map(len, names)) <= 3:
             axes[0, 0].set_xticks(range(len(names)), names)
             axes[0, 0].set_yticks(range(len(names)), names)
