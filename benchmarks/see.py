@@ -36,17 +36,18 @@ def page() -> None:
         run = write_run(Path(folder) / "run", epochs=600, classes=100, steps=40)
         out = Path(folder) / "page.html"
         wall, cpu = timed(lambda: write_page(run, out))
-        print(
-            f"page, 600 epochs, 100 classes: made in {wall:.1f} s ({cpu:.1f} s of CPU), {out.stat().st_size / 1e6:.1f} MB"
-        )
+        size = out.stat().st_size / 1e6
+        print(f"page, 600 epochs, 100 classes: made in {wall:.1f} s ({cpu:.1f} s of CPU), {size:.1f} MB")
         with opened(out) as (view, seconds):
             print(f"page: interactive after {seconds:.2f} s; the slider draws an epoch in {slide(view):.0f} ms")
 
 
 def slide(view: Any) -> float:
     """Milliseconds to draw another epoch of the map and the surface."""
-    move = "s => { s.value = 3; const t = performance.now(); s.dispatchEvent(new Event('input')); return performance.now() - t; }"
-    return view.eval_on_selector("#pair-epoch", move)
+    move = (
+        "s.value = 3; const t = performance.now(); s.dispatchEvent(new Event('input')); return performance.now() - t;"
+    )
+    return view.eval_on_selector("#pair-epoch", f"s => {{ {move} }}")
 
 
 @contextmanager
@@ -92,7 +93,8 @@ def recording() -> None:
     _, records = timed(lambda: [recorder.step(one) for one in done])
     _, lines = timed(lambda: (recorder.line(), recorder.lambdas.line(), recorder.extremes.line()))
     share = (records / len(done) + lines / training.steps_per_epoch) / (steps / 100)
-    print(f"recording, digits: {100 * share:.2f} % of a step's {10 * steps:.1f} ms")
+    parts = f"{1e6 * records / len(done):.0f} µs a step, {1e3 * lines:.2f} ms an epoch"
+    print(f"recording, digits: {100 * share:.2f} % of a step's {10 * steps:.1f} ms ({parts})")
 
 
 if __name__ == "__main__":

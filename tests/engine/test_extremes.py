@@ -1,5 +1,6 @@
 import torch
 
+from metamixup.engine.blends import joined
 from metamixup.engine.extremes import KEEP, Extremes
 from metamixup.engine.step import Done
 from metamixup.mixing import Mixture, Pairs
@@ -11,7 +12,7 @@ def done(lam, partner, index=None, images=None, mixture=Mixture, **more):
     index = torch.arange(100, 100 + n) if index is None else index
     pairs = Pairs(torch.tensor(partner), torch.zeros(n, 2), index)
     made = mixture(torch.tensor(lam), torch.tensor(partner), **more)
-    return Done({}, 0.0, 0.1, pairs, made, n if images is None else images, {})
+    return joined([Done({}, 0.0, 0.1, pairs, made, n if images is None else images, {})])
 
 
 def test_the_most_and_the_least_mixed_of_all_steps_are_kept():

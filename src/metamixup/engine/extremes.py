@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from metamixup.engine.step import Done
-from metamixup.mixing import Mixture
+from metamixup.engine.blends import Blends
 
 KEEP = 8
 
@@ -18,8 +17,8 @@ class Extremes:
     def reset(self) -> None:
         self.most, self.least = torch.zeros(2, 0, 3, dtype=torch.float64)
 
-    def add(self, done: Done) -> None:
-        rows = _rows(done)
+    def add(self, blends: Blends) -> None:
+        rows = _rows(blends)
         self.most = _nearest(torch.cat([self.most, rows]), 0.0)
         self.least = _nearest(torch.cat([self.least, rows]), 0.5)
 
@@ -36,14 +35,10 @@ class Extremes:
         self.most, self.least = state["most"].clone(), state["least"].clone()
 
 
-def _rows(done: Done) -> Tensor:
-    """(n, 3) of the labelled pairs. Blends of unlabelled images have positions in another set; boxes are no blends."""
-    index, lam, partner = done.pairs.index, done.mixture.lam.detach(), done.mixture.partner
-    if index is None or type(done.mixture) is not Mixture:
-        return torch.zeros(0, 3, dtype=torch.float64)
-    index, partner, lam = index.cpu().double(), partner.cpu(), lam.cpu().double()
-    rows = torch.stack([index[: len(lam)], index[partner], lam], 1)[: done.images]
-    return rows[(partner[: done.images] < done.images) & (rows[:, 0] != rows[:, 1])]
+def _rows(blends: Blends) -> Tensor:
+    """(n, 3) of the pairs that are blends of two training images."""
+    rows = torch.stack([blends.index.double(), blends.index[blends.partner].double(), blends.lam.double()], 1)
+    return rows[(rows[:, 0] >= 0) & (rows[:, 1] >= 0) & (rows[:, 0] != rows[:, 1])]
 
 
 def _nearest(rows: Tensor, amount: float) -> Tensor:

@@ -28,7 +28,6 @@ class Lambdas:
 
     def reset(self) -> None:
         self.fine = torch.zeros(2, FINE, dtype=torch.int64)  # other-class pairs, same-class pairs
-        self.total = torch.zeros((), dtype=torch.float64)
         self.pair_count = torch.zeros(self.groups**2, dtype=torch.int64)
         self.pair_sum, self.pair_mixing = torch.zeros(2, self.groups**2, dtype=torch.float64)
         detailed = self.groups <= MOST_WITH_HISTOGRAM
@@ -40,7 +39,6 @@ class Lambdas:
         second, one = first[partner.cpu()], torch.ones(len(lam), dtype=torch.int64)
         fine = (lam * FINE).long().clamp(0, FINE - 1)
         self.fine.view(-1).index_add_(0, fine + FINE * (first == second), one)
-        self.total += lam.sum()
         pair = self._group(first) * self.groups + self._group(second)
         self.pair_count.index_add_(0, pair, one)
         self.pair_sum.index_add_(0, pair, lam)
@@ -59,7 +57,7 @@ class Lambdas:
         cumulative = self.fine.sum(0).cumsum(0)
         marks = {q: int(torch.searchsorted(cumulative, q * count)) for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
         return {
-            "lambda_mean": round(float(self.total) / count, 5),
+            "lambda_mean": round(float(self.pair_sum.sum()) / count, 5),
             "lambda_quantiles": {f"{q:g}": (k + 0.5) / FINE for q, k in marks.items()},
             "lambda_histogram": _coarse(self.fine.sum(0)),
         }
@@ -78,9 +76,7 @@ class Lambdas:
         return line | ({"histogram": _packed(self.pair_bins.to(torch.int32))} if len(self.pair_bins) else {})
 
     def state_dict(self) -> dict[str, Tensor]:
-        return {
-            k: getattr(self, k).clone() for k in ("fine", "total", "pair_count", "pair_sum", "pair_mixing", "pair_bins")
-        }
+        return {k: getattr(self, k).clone() for k in ("fine", "pair_count", "pair_sum", "pair_mixing", "pair_bins")}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         for name, value in state.items():

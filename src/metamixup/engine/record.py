@@ -1,13 +1,17 @@
 """The sums of one epoch that become its line of metrics.jsonl. They are part of a checkpoint."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from metamixup.engine.blends import joined
 from metamixup.engine.extremes import Extremes
 from metamixup.engine.lambdas import Lambdas
 from metamixup.engine.step import Done
+
+TOGETHER = 32  # steps whose λ are counted at once: one by one they would cost several percent of a small step
 
 
 class Recorder:
@@ -20,6 +24,7 @@ class Recorder:
         self.steps = self.images = 0
         self.wrong_weight = 0.0
         self.losses: dict[str, Tensor] = {}
+        self.pending: list[Done] = []
         self.seconds = {"wall": 0.0, "total": 0.0, "loader": 0.0, "meta": 0.0, "cpu": 0.0}
         self.lambdas.reset()
         self.extremes.reset()
@@ -28,8 +33,9 @@ class Recorder:
         for name, value in done.losses.items():
             before = self.losses.get(name, 0.0)
             self.losses[name] = value.detach().double() + before
-        self.lambdas.add(done.mixture.lam, done.pairs.labels, done.mixture.partner)
-        self.extremes.add(done)
+        self.pending.append(replace(done, losses={}))
+        if len(self.pending) >= TOGETHER:
+            self.settle()
         if self.wrong is not None and done.pairs.index is not None:
             wrong, lam = self.wrong[done.pairs.index.cpu()].float(), done.mixture.lam.cpu()
             self.wrong_weight += float((lam * wrong + (1 - lam) * wrong[done.mixture.partner.cpu()]).sum())
@@ -38,9 +44,18 @@ class Recorder:
         for part, seconds in done.seconds.items():
             self.seconds[part] += seconds
 
+    def settle(self) -> None:
+        """Count what is pending."""
+        if self.pending:
+            blends = joined(self.pending)
+            self.lambdas.add(blends.lam, blends.labels, blends.partner)
+            self.extremes.add(blends)
+            self.pending = []
+
     def line(self) -> dict[str, Any]:
         """Losses are means over the epoch. `seconds` is all of its time, `train_seconds` that of its steps alone, of
         which the shares are."""
+        self.settle()
         total = max(self.seconds["total"], 1e-9)
         return {
             "losses": {name: float(value) / max(1, self.steps) for name, value in self.losses.items()},
@@ -55,6 +70,7 @@ class Recorder:
         }
 
     def state_dict(self) -> dict[str, Any]:
+        self.settle()
         return {
             "steps": self.steps,
             "images": self.images,
