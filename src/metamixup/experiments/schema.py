@@ -123,7 +123,7 @@ class SslSettings(Section):
     temperature: Positive = 0.5
     augmentations: Count = 2
     epsilon: Positive = 6.0
-    xi: Positive = 1e-6
+    xi: Positive = 1e-3
     iterations: Count = 1
     entropy: NotNegative = 0.0
 

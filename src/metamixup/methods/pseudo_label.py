@@ -47,4 +47,4 @@ class PseudoLabel(SemiSupervised):
         # lines 9 and 13: L_s(D̃_L) + L_us(D̃_UL), samples below σ masked out
         losses, n = soft_cross_entropy(logits, targets, reduction="none"), len(batch.x)
         unlabelled = self.unlabelled_weight(batch) * masked_mean(losses[n:], mask[n:])
-        return {"supervised": losses[:n].mean(), "pseudo_label": unlabelled}
+        return {"supervised": masked_mean(losses[:n], mask[:n]), "pseudo_label": unlabelled}

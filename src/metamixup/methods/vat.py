@@ -48,13 +48,13 @@ def adversarial(
 
 class VAT(SemiSupervised):
     """epsilon, xi, iterations: of the perturbation; entropy_weight: of entropy minimisation, which is not ramped
-    (0: plain VAT)."""
+    (0: plain VAT). The sources' ξ = 1e-6 drowns in float32's rounding: it costs a sixth of the divergence gained."""
 
     def __init__(
         self,
         weight: float = 0.3,
         epsilon: float = 6.0,
-        xi: float = 1e-6,
+        xi: float = 1e-3,
         iterations: int = 1,
         entropy_weight: float = 0.0,
         ramp: Ramp | None = None,
