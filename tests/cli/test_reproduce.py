@@ -50,7 +50,7 @@ def numbers(out: Path) -> list[dict]:
 
 def metamixup(*arguments: str) -> subprocess.Popen:
     command = [sys.executable, "-c", "from metamixup.cli import main; main()", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def test_killed_in_the_middle_and_started_again_it_ends_with_the_same_numbers(recipe, tmp_path):
