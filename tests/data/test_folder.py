@@ -170,8 +170,8 @@ def test_sizes_without_sense(photos, size):
 
 def test_progress_is_told(photos):
     told = []
-    load_folder(photos, 8, progress=told.append)
-    assert told[-1] == 20
+    load_folder(photos, 8, progress=lambda done, of: told.append((done, of)))
+    assert told[-1] == (20, 20)
 
 
 def test_many_files_go_through_worker_processes(tmp_path):

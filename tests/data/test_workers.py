@@ -24,13 +24,13 @@ def test_every_image_is_written_at_its_place(files, tmp_path):
     files[3].write_bytes(b"broken")
     told = []
     with (tmp_path / "target").open("wb+") as target:
-        found = decode_all(files, SHAPE, target.fileno(), told.append)
+        found = decode_all(files, SHAPE, target.fileno(), lambda *so_far: told.append(so_far))
     content = (tmp_path / "target").read_bytes()
     assert [image.path for image in found] == files
     assert [bool(image.problem) for image in found] == [k == 3 for k in range(len(files))]
     for k in (0, 5, PER_TASK + 4):
         assert content[48 * k : 48 * (k + 1)] == decode(files[k], 4, 3).tobytes()
-    assert told == [PER_TASK, PER_TASK + 5]
+    assert told == [(PER_TASK, PER_TASK + 5), (PER_TASK + 5, PER_TASK + 5)]
 
 
 def test_equal_pixels_have_equal_digests(files):

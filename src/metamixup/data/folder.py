@@ -1,6 +1,5 @@
 """A data set from a folder of images by class, decoded once into a packed cache, or streamed where none fits."""
 
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from metamixup.data.packed import packed
 from metamixup.data.splits import stratified_test
 from metamixup.data.streamed import StreamedImages
 from metamixup.data.tree import ImageFile, Tree, fingerprint, scan
+from metamixup.data.workers import Progress
 from metamixup.errors import DataError
 
 DEFAULT_SIZE = 64
@@ -22,7 +22,7 @@ PROBED = 64
 
 
 def load_folder(
-    root: Path, image_size: int | None = None, name: str | None = None, progress: Callable[[int], None] | None = None
+    root: Path, image_size: int | None = None, name: str | None = None, progress: Progress | None = None
 ) -> DataSet:
     """Images are scaled and cropped to a square of `image_size`.
 

@@ -12,6 +12,7 @@ from metamixup.data.hub import load_hub, load_parquet
 from metamixup.data.images import DataSet
 from metamixup.data.npz import load_npz
 from metamixup.data.places import Folder, find, refuse_pickles
+from metamixup.data.workers import Progress
 from metamixup.errors import DataError, UserError, unknown
 
 IMAGENET_SIZE = 100
@@ -46,8 +47,8 @@ def _has_train(folder: Path) -> bool:
     return (folder / "train").is_dir()
 
 
-def _imagenet(folder: Path, image_size: int = IMAGENET_SIZE) -> DataSet:
-    return load_folder(folder, image_size, "imagenet")
+def _imagenet(folder: Path, image_size: int = IMAGENET_SIZE, progress: Progress | None = None) -> DataSet:
+    return load_folder(folder, image_size, "imagenet", progress)
 
 
 KNOWN = {
@@ -74,26 +75,29 @@ def known_data() -> list[str]:
     return ["digits", *KNOWN]
 
 
-def load(name: str | Path, data_dir: Folder = None, image_size: int | None = None) -> DataSet:
+def load(
+    name: str | Path, data_dir: Folder = None, image_size: int | None = None, progress: Progress | None = None
+) -> DataSet:
     """The data set of that name, `hub:NAME`, or the folder of images, .npz, .mat or .parquet file at that path.
 
     `image_size` scales and crops the images of folders and of the Hub; other data sets have a size of their own.
+    `progress` hears how many images of how many of a folder have been decoded, which is done once.
     """
     text = str(name)
     if text.startswith("hub:"):
         return load_hub(text.removeprefix("hub:"), image_size)
     if text == "imagenet":
-        return _imagenet(KNOWN[text].place(text, data_dir), image_size or IMAGENET_SIZE)
+        return _imagenet(KNOWN[text].place(text, data_dir), image_size or IMAGENET_SIZE, progress)
     if text not in known_data():
-        return _load_path(text, image_size)
+        return _load_path(text, image_size, progress)
     found = load_digits() if text == "digits" else KNOWN[text].read(KNOWN[text].place(text, data_dir))
     return _of_size(found, image_size)
 
 
-def _load_path(text: str, image_size: int | None) -> DataSet:
+def _load_path(text: str, image_size: int | None, progress: Progress | None) -> DataSet:
     path = Path(text).expanduser()
     if path.is_dir():
-        return load_folder(path, image_size)
+        return load_folder(path, image_size, progress=progress)
     if not path.exists():
         if "/" in text or path.suffix in FILES:
             raise DataError(f"{text}: no such file or folder")

@@ -10,14 +10,14 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from metamixup.data.workers import Decoded, decode_all
+from metamixup.data.workers import Decoded, Progress, decode_all
 from metamixup.errors import DataError
 
 VERSION = 1
@@ -36,7 +36,7 @@ def cache_folder() -> Path:
 
 
 def packed(
-    root: Path, files: list[Path], fingerprint: str, shape: tuple[int, int, int], progress: Callable[[int], None] | None
+    root: Path, files: list[Path], fingerprint: str, shape: tuple[int, int, int], progress: Progress | None
 ) -> Tensor | None:
     """(N, C, H, W) uint8, memory-mapped; built if need be. None where the disk has no room for it."""
     key = hashlib.blake2b(f"{VERSION}/{root.resolve()}/{shape}".encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -57,9 +57,7 @@ def packed(
     return mapped.view(-1, *shape)
 
 
-def _build(
-    place: Path, files: list[Path], shape: tuple[int, int, int], size: int, progress: Callable[[int], None] | None
-) -> None:
+def _build(place: Path, files: list[Path], shape: tuple[int, int, int], size: int, progress: Progress | None) -> None:
     temporary = place.with_name(f"{place.name}.tmp")
     temporary.mkdir()
     try:

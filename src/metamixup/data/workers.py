@@ -14,6 +14,7 @@ from metamixup.data.decode import decode, quiet
 from metamixup.errors import DataError
 
 PER_TASK = 32
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,15 @@ def decode_all(
     files: list[Path],
     shape: tuple[int, int, int],
     target: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Decoded]:
-    """Decode every file, in order; into the open file `target` if given. `progress` hears how many are done."""
+    """Decode every file, in order; into the open file `target` if given. `progress` hears how many of all are done."""
     tasks = [Task(start, files[start : start + PER_TASK], shape, target) for start in range(0, len(files), PER_TASK)]
     found: list[Decoded] = []
     for some in _mapped(tasks):
         found += some
         if progress is not None:
-            progress(len(found))
+            progress(len(found), len(files))
     return found
 
 

@@ -15,6 +15,7 @@ from metamixup.data.pixels import scaled
 from metamixup.data.splits import default_meta_per_class
 from metamixup.data.stream import Normalise
 from metamixup.data.subset import take_selection, take_subset
+from metamixup.data.workers import Progress
 from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.schedule import Schedule
 from metamixup.engine.training import Training
@@ -86,8 +87,8 @@ def made(make: Callable[[], T]) -> T:
         raise UserError(str(error)) from error
 
 
-def build_data(settings: Settings) -> DataSet:
-    found = data.load(settings.data, settings.data_dir, settings.image_size)
+def build_data(settings: Settings, progress: Progress | None = None) -> DataSet:
+    found = data.load(settings.data, settings.data_dir, settings.image_size, progress)
     if settings.selection is not None:
         found = take_selection(found, settings.selection, settings.seed)
     found = found if settings.subset is None else take_subset(found, settings.subset, settings.seed)

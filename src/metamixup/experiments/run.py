@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from metamixup.data.workers import Progress
 from metamixup.engine.evaluate import evaluate
 from metamixup.engine.folder import RunFolder
 from metamixup.engine.interrupt import Interrupt
@@ -70,7 +71,7 @@ def _prepared(
 ) -> Callable[[], dict[str, Any]]:
     """All objects of the run are made; calling the result trains."""
     runtime = Runtime(settings.threads, settings.precision, settings.device)
-    found = build_data(settings)
+    found = build_data(settings, _decoding(listeners))
     training = build_training(settings, found)
     budget, labels = settings.ssl.labels, training.about["labels"]
     if budget is not None and labels != budget:
@@ -86,6 +87,19 @@ def _prepared(
         return train(training, folder, runtime, listeners, interrupt, closing)
 
     return go
+
+
+def _decoding(listeners: Sequence[Listener]) -> Progress:
+    """Says every tenth part of a folder's images; a folder decoded in one go says nothing."""
+    said = [0]
+
+    def progress(done: int, total: int) -> None:
+        if 10 * done // total > said[0] and done < total:
+            said[0] = 10 * done // total
+            for listener in listeners:
+                listener.say(f"decoding images, once for this folder: {done} of {total}")
+
+    return progress
 
 
 def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:
