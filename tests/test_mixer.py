@@ -80,7 +80,7 @@ def test_lr_may_be_the_optimizer_with_several_groups():
     slow = torch.optim.SGD([{"params": model[0].parameters(), "lr": 0.0}, {"params": model[2].parameters()}], lr=0.5)
     (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
     exact = MetaMixUp(model, 4, estimator="exact")(x, y, x_meta, y_meta, lr=slow)
-    head = MetaMixUp(model, 4, estimator="head")(x, y, x_meta, y_meta, lr=0.5)
+    head = MetaMixUp(model, 4, estimator="head-plain")(x, y, x_meta, y_meta, lr=0.5)
     torch.testing.assert_close(exact.lam, head.lam)  # only the head moves in both
 
 

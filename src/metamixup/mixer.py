@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 from metamixup.errors import UserError, unknown
 from metamixup.meta import Estimator, Evidence, Exact, FiniteDifference, Head, MetaStage, learning_rates
-from metamixup.meta.head import last_linear
+from metamixup.meta.classifier import last_linear
 from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import Place
@@ -23,6 +23,7 @@ ESTIMATORS: dict[str, Callable[[], Estimator]] = {
     "exact": Exact,
     "finite_difference": FiniteDifference,
     "head": Head,
+    "head-plain": Head.plain,
 }
 
 

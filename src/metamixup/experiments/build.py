@@ -44,6 +44,8 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     found = found or build_data(settings)
     if method.unlabelled and not few_labels(settings, found):
         raise _no_unlabelled(settings)
+    if method.unlabelled and settings.estimator.fraction < 1:
+        raise UserError(f"estimator.fraction: {settings.method} counts guesses by the whole batch, so leave it at 1")
     models.check(settings.model, found.num_classes, found.shape[0], found.shape[1:])
     stage = build_stage(settings, found)
     parts = build_split(settings, found)
@@ -124,7 +126,8 @@ def model_for(settings: Settings, num_classes: int, shape: tuple[int, int, int])
 def build_stage(settings: Settings, found: DataSet) -> MetaStage:
     policy = made(lambda: make_policy(settings, found.shape[1:]))
     estimator = made(lambda: make_estimator(settings.estimator, policy))
-    return MetaStage(policy, estimator if policy.learned else None, settings.estimator.every)
+    how = settings.estimator
+    return MetaStage(policy, estimator if policy.learned else None, how.every, how.fraction)
 
 
 def few_labels(settings: Settings, found: DataSet) -> bool:

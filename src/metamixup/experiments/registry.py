@@ -97,8 +97,9 @@ def _learned(p: PolicySettings) -> Learned:
 
 ESTIMATORS: dict[str, Callable[[EstimatorSettings], Estimator]] = {
     "evidence": lambda e: Evidence(),
-    "exact": lambda e: Exact(lookahead=e.lookahead),
-    "head": lambda e: Head(lookahead=e.lookahead),
+    "exact": lambda e: Exact(e.lookahead, tuple(e.layers)),
+    "head": lambda e: Head(lookahead=e.lookahead, memory=e.memory),
+    "head-plain": lambda e: Head.plain(lookahead=e.lookahead),
     "finite_difference": lambda e: FiniteDifference(lookahead=e.lookahead),
 }
 

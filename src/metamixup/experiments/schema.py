@@ -54,10 +54,14 @@ class PolicySettings(Section):
 
 
 class EstimatorSettings(Section):
-    """How ∇λ is found, and how often: λ is refined on every `every`-th step."""
+    """How ∇λ is found, how often (on every `every`-th step) and from which `fraction` of the batch. `layers` restricts
+    exact to the modules of these names; `memory` is head's."""
 
     name: str = "head"
     every: Count = 1
+    fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    memory: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    layers: list[str] = []
     lookahead: bool = True
 
 

@@ -1,7 +1,7 @@
 """What an estimator of ∇λ is: the derivative, in each λ, of the meta loss after one virtual step."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -17,3 +17,12 @@ class Estimator(Protocol):
     ) -> Tensor:
         """∇λ of meta_loss(Φ(θ − η∇θ loss(Φ(θ), λ))), (B,). The model is left as it was found."""
         ...
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """An estimator that remembers something across steps; it is saved with the run."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from metamixup.errors import UserError
+from metamixup.meta.classifier import classifier_of
 from metamixup.meta.estimator import MetaLoss, TrainLoss
-from metamixup.meta.head import classifier_of
 from metamixup.meta.lookahead import leaving_no_trace, network
 
 

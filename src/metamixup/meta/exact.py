@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from metamixup.errors import UserError, unknown
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import ahead, gradient, leaving_no_trace, network, scaled, trainable
 from metamixup.meta.second_order import FastSecondDerivatives
@@ -41,13 +42,28 @@ def meta_gradient(
 
 
 class Exact:
-    """All parameters take the virtual step. `lookahead=False` takes v at θ: cheaper, and nearly the same direction."""
+    """All parameters take the virtual step, or those of the modules that `layers` names. `lookahead=False` takes v at
+    θ: nearly the same direction."""
 
-    def __init__(self, lookahead: bool = True):
-        self.lookahead = lookahead
+    def __init__(self, lookahead: bool = True, layers: tuple[str, ...] = ()):
+        self.lookahead, self.layers = lookahead, layers
 
     def __call__(
         self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
     ) -> Tensor:
+        moved = restricted(model, eta, self.layers) if self.layers else eta
         with sdpa_kernel(SDPBackend.MATH):  # the fused attention kernels have no double backward
-            return meta_gradient(model, loss, meta_loss, lam, eta, self.lookahead)
+            return meta_gradient(model, loss, meta_loss, lam, moved, self.lookahead)
+
+
+def restricted(model: nn.Module, eta: Mapping[str, float], layers: tuple[str, ...]) -> dict[str, float]:
+    """η of the parameters of these modules. By identity: a tied weight is listed once, under its first owner."""
+    names = {name for name, _ in model.named_modules()}
+    for layer in layers:
+        if layer not in names:
+            raise unknown("layer", layer, names)
+    members = {id(p) for layer in layers for p in model.get_submodule(layer).parameters()}
+    chosen = {n: eta[n] for n, p in model.named_parameters() if n in eta and id(p) in members}
+    if not chosen:
+        raise UserError(f"estimator 'exact': no trainable parameter lies in {', '.join(layers)}")
+    return chosen

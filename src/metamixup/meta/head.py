@@ -1,67 +1,115 @@
-"""The meta-gradient when only the classifier takes the virtual step: no second derivative of the backbone.
+"""The meta-gradient when only the classifier takes the virtual step: no backward pass through the network at all.
 
-With h the features of a blended sample, δ = ∂ℓ/∂logits and (V, v) the gradient of the meta loss in the classifier's
-(W, b), the virtual step changes the meta loss by −⟨δ, h(ηV)ᵀ + ηv⟩ to first order. Restricted to W and b the exact
-meta-gradient is just the derivative of that in λ: one backward pass through the backbone, to the input only. The meta
-batch needs one forward pass without a graph.
+With h the features of a blended sample, δ = ∂ℓ/∂logits and V the gradient of the meta loss in the classifier's W, the
+virtual step changes the meta loss by −⟨δ, h(ηV)ᵀ⟩ to first order, and its derivative in λ is ∇λ.
+
+Three things make that as good as the gradient in all weights, at a third of its price:
+- samples are blended at the features instead of at the input, so no graph reaches further down (`blend="features"`);
+- features are centred, since the mean feature moves all logits alike and drowns the rest (`centred`);
+- V is averaged over the latest meta batches, so that λ does not learn the noise of one (`memory`).
+`Head.plain()` has none of them: it is `Exact` restricted to the classifier's parameters, to the last digit.
 """
 
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from metamixup.errors import UserError
+from metamixup.meta.classifier import Headed, classifier_of, rates_of
 from metamixup.meta.estimator import MetaLoss, TrainLoss
-from metamixup.meta.exact import meta_gradient
-from metamixup.meta.lookahead import Net, leaving_no_trace, network
+from metamixup.meta.lookahead import Parameters, ahead, gradient, leaving_no_trace, scaled
 
-
-def last_linear(model: nn.Module, forward: Callable[[Net], Any]) -> str:
-    """The name of the linear layer that is called last in a forward pass."""
-    called: list[str] = []
-    linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
-    hooks = [m.register_forward_hook(lambda *_, name=name: called.append(name)) for name, m in linears.items()]
-    try:
-        with leaving_no_trace(model), torch.no_grad():
-            forward(network(model, {}))
-    finally:
-        for hook in hooks:
-            hook.remove()
-    if not called:
-        raise UserError(
-            "estimators 'head' and 'evidence' (of policy 'trust') and mix_at='features' need a model that ends in a "
-            "linear layer, and this one has none; policy 'learned' with estimator 'finite_difference' or 'exact' "
-            "serves any model"
-        )
-    return called[-1]
-
-
-_classifiers: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
-
-
-def classifier_of(model: nn.Module, forward: Callable[[Net], Any]) -> str:
-    """`last_linear`, looked for once a model."""
-    if model not in _classifiers:
-        _classifiers[model] = last_linear(model, forward)
-    return _classifiers[model]
+BLENDS = ("features", "input")
 
 
 class Head:
-    """`layers` names the modules that take the virtual step; by default the last linear layer, found by itself."""
+    """`classifier` names the linear layer that takes the virtual step; by default the last one, found by itself."""
 
-    def __init__(self, layers: tuple[str, ...] = (), lookahead: bool = True):
-        self.layers, self.lookahead = layers, lookahead
+    def __init__(
+        self,
+        classifier: str | None = None,
+        lookahead: bool = True,
+        blend: str = "features",
+        centred: bool = True,
+        memory: float = 0.9,
+    ):
+        if blend not in BLENDS:
+            raise ValueError(f"samples are blended at the {' or the '.join(BLENDS)}, not at {blend!r}")
+        if not 0 <= memory < 1:
+            raise ValueError(f"memory lies in [0, 1), not {memory}")
+        self.classifier, self.lookahead, self.blend, self.centred = classifier, lookahead, blend, centred
+        self.memory = Memory(memory)
+
+    @classmethod
+    def plain(cls, classifier: str | None = None, lookahead: bool = True) -> "Head":
+        return cls(classifier, lookahead, blend="input", centred=False, memory=0.0)
 
     def __call__(
         self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
     ) -> Tensor:
-        layers = self.layers or (classifier_of(model, meta_loss),)
-        # By identity and not by name: a tied weight is listed once, under its first owner.
-        members = {id(p) for layer in layers for p in model.get_submodule(layer).parameters()}
-        chosen = {n: eta[n] for n, p in model.named_parameters() if n in eta and id(p) in members}
-        if not chosen:
-            raise UserError(f"estimator 'head': no trainable parameter lies in {', '.join(layers)}")
-        return meta_gradient(model, loss, meta_loss, lam, chosen, self.lookahead)
+        name = self.classifier or classifier_of(model, meta_loss)
+        rates = rates_of(model, name, eta)
+        if "weight" not in rates:
+            raise UserError(f"estimator 'head': the weight of {name!r} is not trained, so it has no virtual step")
+        if self.centred:
+            rates = {"weight": rates["weight"]}
+        lam = lam.detach().requires_grad_()
+        with leaving_no_trace(model):
+            net = Headed(model, name, self.centred, self.blend == "features")
+            with net.hooked():
+                return self._gradient(net, loss, meta_loss, lam, rates)
+
+    def _gradient(
+        self, net: Headed, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, rates: dict[str, float]
+    ) -> Tensor:
+        step = {key: torch.zeros_like(getattr(net.layer, key)).requires_grad_() for key in rates}
+        net.step = step
+        virtual = loss(net, lam)
+        if not net.settled():
+            self.blend, net.defers = "input", False
+            virtual = loss(net, lam)
+        g = gradient(virtual, step, create_graph=True)
+        if not g["weight"].requires_grad:
+            return torch.zeros_like(lam)
+        if self.lookahead:
+            net.step = ahead(step, g, rates)
+        u = scaled(self.memory(gradient(meta_loss(net), net.step)), rates)
+        (product,) = torch.autograd.grad(
+            list(g.values()), lam, [u[key] for key in g], allow_unused=True, materialize_grads=True
+        )
+        return -product
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"blend": self.blend, **self.memory.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.blend = state["blend"]
+        self.memory.load_state_dict(state)
+
+
+class Memory:
+    """Adds to each meta-gradient the mean of those before it, whose noise is smaller; `rate` 0 adds nothing."""
+
+    def __init__(self, rate: float):
+        self.rate, self.count = rate, 0
+        self.total: Parameters = {}
+
+    def __call__(self, v: Parameters) -> Parameters:
+        if not self.rate:
+            return v
+        if any(self.total[key].shape != v[key].shape for key in self.total):
+            self.count, self.total = 0, {}  # another model
+        share = 1 - self.rate**self.count
+        summed = {key: v[key] + self.total[key] / share for key in v} if self.count else v
+        self.total = {key: self.rate * self.total.get(key, 0) + (1 - self.rate) * v[key] for key in v}
+        self.count += 1
+        return summed
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"count": self.count, "total": self.total}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.count = int(state["count"])
+        self.total = {key: value.clone() for key, value in state["total"].items()}

@@ -1,6 +1,6 @@
 """Blends of samples (Eq. 1 of the paper). Pure: nothing is drawn, moved or changed in place."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ def mix(a: Tensor, b: Tensor, lam: Tensor | float) -> Tensor:
 class Pairs:
     """Who is blended with whom, drawn once a step and used again after λ is refined.
 
-    partner: (B,) the second sample of each pair, as a position in the batch;
+    partner: (B,) or fewer, the second sample of each pair, as a position in the batch;
     labels: (B, C) the soft labels of the batch; index: (B,) each sample's position in the training set, and
     meta_index: (M,) each meta image's in the meta set, for policies that remember them.
     """
@@ -32,19 +32,23 @@ class Pairs:
     index: Tensor | None = None
     meta_index: Tensor | None = None
 
+    def first(self, n: int) -> "Pairs":
+        """The pairs of the first n samples; their partners may lie anywhere, so all labels stay."""
+        return replace(self, partner=self.partner[:n], index=None if self.index is None else self.index[:n])
+
 
 @dataclass(frozen=True)
 class Mixture:
-    """How a batch is blended: sample i with its partner, λ_i of the first. lam, partner: (B,)."""
+    """How a batch is blended: sample i with its partner, λ_i of the first. lam, partner: (n,), for its first n."""
 
     lam: Tensor
     partner: Tensor
 
     def inputs(self, x: Tensor) -> Tensor:
-        return mix(x, x[self.partner], self.lam)
+        return mix(x[: len(self.partner)], x[self.partner], self.lam)
 
     def labels(self, y: Tensor) -> Tensor:
-        return mix(y, y[self.partner], self.lam)
+        return mix(y[: len(self.partner)], y[self.partner], self.lam)
 
 
 def draw_partners(sizes: list[int], generator: torch.Generator) -> Tensor:

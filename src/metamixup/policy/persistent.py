@@ -108,7 +108,7 @@ class Persistent(Policy):
         if self.granularity == "data":
             return torch.zeros(len(pairs.partner), dtype=torch.long), None
         classes = pairs.labels.argmax(1).cpu()
-        a, b = classes, classes[pairs.partner.cpu()]
+        a, b = classes[: len(pairs.partner)], classes[pairs.partner.cpu()]
         group = (a != b).long()
         if self.granularity == "same-class":
             return group, None

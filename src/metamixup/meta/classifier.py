@@ -1,0 +1,115 @@
+"""The linear layer that a model ends in: found by itself, and moved by a virtual step of its own."""
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from metamixup.errors import UserError
+from metamixup.meta.lookahead import Net, Parameters, leaving_no_trace, network
+from metamixup.mixing import Mixture
+
+
+def last_linear(model: nn.Module, forward: Callable[[Net], Any]) -> str:
+    """The name of the linear layer that is called last in a forward pass."""
+    called: list[str] = []
+    linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
+    hooks = [m.register_forward_hook(lambda *_, name=name: called.append(name)) for name, m in linears.items()]
+    try:
+        with leaving_no_trace(model), torch.no_grad():
+            forward(network(model, {}))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not called:
+        raise UserError(
+            "estimators 'head' and 'evidence' (of policy 'trust') and mix_at='features' need a model that ends in a "
+            "linear layer, and this one has none; policy 'learned' with estimator 'finite_difference' or 'exact' "
+            "serves any model"
+        )
+    return called[-1]
+
+
+_classifiers: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
+
+
+def classifier_of(model: nn.Module, forward: Callable[[Net], Any]) -> str:
+    """`last_linear`, looked for once a model."""
+    if model not in _classifiers:
+        _classifiers[model] = last_linear(model, forward)
+    return _classifiers[model]
+
+
+class Unblended(Mixture):
+    """Leaves a whole batch as it is, since its features are blended instead; labels are blended as ever."""
+
+    waiting = 0
+
+    def inputs(self, x: Tensor) -> Tensor:
+        if len(x) != len(self.lam):
+            return super().inputs(x)
+        object.__setattr__(self, "waiting", self.waiting + 1)
+        return x
+
+    def features(self, h: Tensor) -> Tensor:
+        return super().inputs(h)
+
+
+class Headed:
+    """Φ whose classifier is moved by `step`, {"weight": ΔW, "bias": Δb}; no other parameter is seen by gradients.
+
+    centred: the step acts on h − h̄ in place of the features h. defers: a plain mixture blends the features of the
+    network's call in place of its inputs, so that nothing before the classifier needs a graph.
+    """
+
+    def __init__(self, model: nn.Module, name: str, centred: bool, defers: bool):
+        self.layer, self.centred, self.defers = model.get_submodule(name), centred, defers
+        self.net = network(model, {})
+        self.step: Parameters = {}
+        self.deferred: Unblended | None = None
+        self.blended = 0
+
+    def __call__(self, *inputs: Any, **named: Any) -> Tensor:
+        return self.net(*inputs, **named)
+
+    @contextmanager
+    def hooked(self) -> Iterator[None]:
+        with self.layer.register_forward_pre_hook(self._blend), self.layer.register_forward_hook(self._moved):
+            yield
+
+    def settled(self) -> bool:
+        """Was each deferred blend made, once? Not if the method takes its inputs apart before it calls the network."""
+        deferred, self.deferred = self.deferred, None
+        return deferred is None or deferred.waiting == self.blended <= 1
+
+    def _blend(self, _: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+        if self.deferred is None or not self.deferred.waiting:
+            return None
+        self.blended += 1
+        whole = len(inputs[0]) == len(self.deferred.lam)
+        return (self.deferred.features(inputs[0]),) if whole else None
+
+    def _moved(self, _: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        h = inputs[0]
+        if self.centred:
+            h = h - h.mean(tuple(range(h.ndim - 1)))
+        return output + F.linear(h, self.step["weight"], self.step.get("bias"))
+
+
+def blended_for(net: Net, mixture: Mixture) -> Mixture:
+    """The mixture as a method should see it on this network; only a plain one can wait for the features."""
+    if not isinstance(net, Headed) or not net.defers or type(mixture) is not Mixture:
+        return mixture
+    net.deferred = Unblended(mixture.lam, mixture.partner)
+    return net.deferred
+
+
+def rates_of(model: nn.Module, name: str, eta: Mapping[str, float]) -> dict[str, float]:
+    """η of the classifier's own weight and bias. By identity: a tied weight is listed once, under its first owner."""
+    by_id = {id(p): eta[n] for n, p in model.named_parameters() if n in eta}
+    own = model.get_submodule(name).named_parameters(recurse=False)
+    return {key: by_id[id(p)] for key, p in own if id(p) in by_id}
