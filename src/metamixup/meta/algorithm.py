@@ -67,7 +67,7 @@ class MetaStage:
         return self.policy.mixture(lam, pairs, generator)  # line 7: blend again with λ*
 
     def state_dict(self) -> dict[str, Any]:
-        estimator = self.estimator.state_dict() if isinstance(self.estimator, Stateful) else {}
+        estimator: dict[str, Any] = self.estimator.state_dict() if isinstance(self.estimator, Stateful) else {}
         return {"steps": self.steps, "policy": self.policy.state_dict(), "estimator": estimator}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
