@@ -101,3 +101,15 @@ def test_says_what_does_not_hold():
     MetaMixUp(model, None, loss=F.mse_loss, policy=Persistent("data"))(x, x[:, :2], x, x[:, :2], lr=0.1)
     with pytest.raises(UserError, match="unknown module 'feature'; did you mean 'features'"):
         MetaMixUp(model, 2, mix_at="feature")
+
+
+def test_a_meta_set_of_a_few_samples_and_batches_of_all_sizes():
+    """With few meta samples a step may owe none of them a visit."""
+    torch.manual_seed(0)
+    model, x, y = net(3), torch.randn(60, 5), torch.arange(60) % 3
+    mixer = MetaMixUp(model, 3)
+    for step in range(12):
+        for rows in torch.randperm(60).split(32):
+            meta = torch.randperm(6)[: 1 + step % 6]
+            mixed = mixer(x[rows], y[rows], x[meta], y[meta], lr=0.1, index=rows, meta_index=meta)
+            assert torch.isfinite(mixed.lam).all()

@@ -45,7 +45,7 @@ class Memory:
         self.visits[index] += 1
 
     def make_room(self, index: Tensor) -> None:
-        missing = int(index.max()) + 1 - len(self.score)
+        missing = int(index.max()) + 1 - len(self.score) if len(index) else 0
         if missing > 0:
             room = torch.zeros(missing, device=index.device)
             self.score = torch.cat([self.score.to(index.device), room])
