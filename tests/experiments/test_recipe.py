@@ -79,6 +79,13 @@ def test_the_quick_digits_column_has_all_methods_and_both_controls():
     assert rows == named | {"metamixup-paper", "metamixup:reverse", "metamixup:shuffle"}
 
 
+def test_a_quick_column_shows_the_number_of_the_full_one():
+    cells = {c.name: c for c in plan_cells(load_recipe("table1"), Choice(quick=True))}
+    assert cells["fashion/cnn3/adamixup"].published.error == 6.21
+    assert cells["fashion/cnn3/manifold"].published is None
+    assert cells["digits/cnn3/mixup"].published is None
+
+
 GOOD = """
 title = "mine"
 [rows.baseline]

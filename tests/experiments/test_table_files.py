@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from metamixup.experiments.table_files import Frame, as_html, as_markdown, write_table
+from metamixup.errors import UserError
+from metamixup.experiments.table_files import Frame, as_html, as_markdown, page_from, write_table
 
 
 def entry(cell: str, mean: float | None, **changes) -> dict:
@@ -60,3 +61,14 @@ def test_the_files_are_written_and_json_is_a_list_of_cells(tmp_path, entries):
     write_table(tmp_path / "new", Frame("Title"), entries)
     assert json.loads((tmp_path / "new" / "table.json").read_text()) == entries
     assert sorted(p.name for p in (tmp_path / "new").iterdir()) == ["table.html", "table.json", "table.md"]
+
+
+def test_a_page_is_made_from_the_stored_table_alone(tmp_path, entries):
+    write_table(tmp_path, Frame("Title"), [{**e, "budget": "2 epochs"} for e in entries])
+    page = page_from(tmp_path / "table.json", "A page", ("a note",))
+    assert page.startswith("# A page\n")
+    assert page.count("a/m: 2 epochs.") == 1
+    assert "a note" in page
+    (tmp_path / "table.json").write_text('{"no": "list"}')
+    with pytest.raises(UserError, match="is no table"):
+        page_from(tmp_path / "table.json", "A page", ())

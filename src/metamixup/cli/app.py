@@ -12,6 +12,7 @@ from metamixup.cli.predict import predict
 from metamixup.cli.report import report
 from metamixup.cli.reproduce import reproduce
 from metamixup.cli.study import study
+from metamixup.cli.table import table
 from metamixup.cli.train import train
 from metamixup.cli.watch import watch
 
@@ -41,6 +42,7 @@ def metamixup(
 app.command()(train)
 app.command()(evaluate)
 app.command()(reproduce)
+app.command()(table)
 app.command()(ls)
 app.command()(predict)
 app.add_typer(data, name="data")

@@ -158,9 +158,15 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
     if choice.rivals_use_meta and not learns({**given, "method": row.method or base_row}):
         given["meta.in_train"] = True
     label = (row.label or base_row) + (f", control: {control}" if control else "")
-    published = None if control else column.published.get(name)
+    published = None if control else _published(recipe, column, name)
     place, cost = column.name or column.data, column.cost * row.cost
     return Cell(place, column.model, name, label, given, published, cost, row.against, row.score)
+
+
+def _published(recipe: Recipe, column: Column, row: str) -> Published | None:
+    """A quick column shows the number of the full one with the same data and model."""
+    same = [c for c in recipe.full.columns if (c.name, c.data, c.model) == (column.name, column.data, column.model)]
+    return next((c.published[row] for c in (column, *same) if row in c.published), None)
 
 
 def learns(given: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from metamixup.experiments.check import refuse_problems
 from metamixup.experiments.grid import Grid
 from metamixup.experiments.recipe import Recipe
 from metamixup.experiments.runner import Runner
-from metamixup.experiments.table import make_table
+from metamixup.experiments.table import budget, make_table
 from metamixup.experiments.table_files import Frame, write_table
 
 
@@ -85,11 +85,8 @@ def budgets(cells: Sequence[Cell]) -> list[str]:
     """What each column's runs are given, in one line."""
     told: dict[str, str] = {}
     for cell in cells:
-        given = cell.given
-        images = f"{given['subset']:,} training images" if "subset" in given else "all training images"
-        images += f" with {given['ssl.labels']:,} labels" if "ssl.labels" in given else ""
         place = f"{cell.column} with {cell.model}"
-        told.setdefault(place, f"{place}: {images}, {given['epochs']} epochs, batches of {given['batch_size']}.")
+        told.setdefault(place, f"{place}: {budget(cell)}.")
     return list(told.values())
 
 

@@ -29,6 +29,7 @@ def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> d
         "cell": cell.name,
         "method": cell.row,
         "label": cell.label,
+        "budget": budget(cell),
         "seeds": list(mine),
         "error": errors,
         "mean": _mean(errors),
@@ -45,6 +46,15 @@ def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> d
         "against": reference,
         "paired_vs_mixup": None if cell.row == reference else paired(differences),
     }
+
+
+def budget(cell: Cell) -> str:
+    """What a run of the cell is given, in a few words."""
+    given = cell.given
+    images = f"{given['subset']:,} training images" if "subset" in given else "all training images"
+    images += f" with {given['ssl.labels']:,} labels" if "ssl.labels" in given else ""
+    meta = ", meta images trained on too" if given.get("meta.in_train") else ""
+    return f"{images}, {given.get('epochs', '?')} epochs, batches of {given.get('batch_size', '?')}{meta}"
 
 
 def paired(differences: Sequence[float]) -> dict[str, float | None] | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from metamixup.engine.checkpoint import write_atomically
+from metamixup.errors import UserError
 
 Entry = dict[str, Any]
 HEAD = ("method", "error %", "published", "difference (95 %)", "seeds", "seconds", "cost")
@@ -29,6 +30,16 @@ def write_table(out: Path, frame: Frame, entries: Sequence[Entry]) -> None:
     write_atomically(out / "table.json", (json.dumps(list(entries), indent=2, ensure_ascii=False) + "\n").encode())
     write_atomically(out / "table.md", as_markdown(frame, entries).encode())
     write_atomically(out / "table.html", as_html(frame, entries).encode())
+
+
+def page_from(source: Path, title: str, notes: tuple[str, ...]) -> str:
+    """The Markdown of a stored table.json, with the budget of each column."""
+    try:
+        entries = json.loads(source.read_text(encoding="utf-8"))
+        budgets = {f"{entry['cell'].rpartition('/')[0]}: {entry['budget']}.": None for entry in entries}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{source} is no table.json of `metamixup reproduce` ({error})") from error
+    return as_markdown(Frame(title, (*notes, *budgets)), entries)
 
 
 def as_markdown(frame: Frame, entries: Sequence[Entry]) -> str:
