@@ -110,6 +110,15 @@ def test_a_run_does_not_go_on_with_other_data(tmp_path, capsys, monkeypatch):
     assert "not those the run began with" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("wishes", [[], ["--set", "pixels=zca"], ["--method", "pseudo-label"]])
+def test_a_folder_without_a_cache_and_with_unlabelled_images_is_trained_on(tmp_path, monkeypatch, wishes):
+    monkeypatch.setenv("METAMIXUP_CACHE", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("where the cache should be")
+    write_photos(tmp_path / "photos", ("cat", "dog", "unlabelled"), count=16, width=8, height=8)
+    small = ["--epochs", "1", "--batch-size", "8", "--model", "cnn-bn", *wishes]
+    assert run(["train", "--data", str(tmp_path / "photos"), "--out", str(tmp_path / "run"), *small]) == 0
+
+
 def test_whitened_runs_whiten_what_they_are_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("METAMIXUP_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "run"

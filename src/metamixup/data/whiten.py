@@ -54,6 +54,7 @@ def fit(images: Tensor, ridge: float = 0.1) -> Whiten:
 
 def fit_once(images: Tensor) -> Whiten:
     """As `fit`, which takes minutes for CIFAR, kept in the cache for the same images."""
+    images = images[:]  # streamed images have to be in memory for this
     digest = hashlib.blake2b(images.contiguous().numpy().data, digest_size=16).hexdigest()
     place = cache_folder() / f"whiten-{digest}.npz"
     try:

@@ -14,7 +14,8 @@ from metamixup.errors import UserError
 def keep_split(folder: RunFolder, split: dict[str, Tensor]) -> None:
     """Positions in the training set by part. A run that goes on must find the split that it began with."""
     if not folder.split.exists():
-        write_atomically(folder.split, safetensors.torch.save(split))
+        # Cloned: with few labels one tensor is both the training and the meta set, which the format refuses.
+        write_atomically(folder.split, safetensors.torch.save({part: index.clone() for part, index in split.items()}))
         return
     stored = read_split(folder)
     if set(stored) != set(split) or not all(torch.equal(stored[part], split[part]) for part in split):
