@@ -11,6 +11,10 @@ train: .venv/cli
 test: .venv/dev
 	.venv/bin/pytest -n 2 --dist worksteal
 
+# What each estimator costs and is worth on this machine, with the peers beside it.
+bench: .venv/dev
+	.venv/bin/metamixup bench --quality --memory --growth --json bench.json
+
 setup: .venv/dev
 
 lint: .venv/dev

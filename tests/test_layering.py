@@ -22,7 +22,8 @@ BELOW = {
     "analysis": {"experiments"},
     "report": {"analysis"},
     "integrations": {"experiments"},
-    "cli": {"report", "integrations"},
+    "benchmarks": {"experiments"},
+    "cli": {"report", "integrations", "benchmarks"},
 }
 CORE = {"errors", "mixing", "policy", "meta", "mixer"}
 

@@ -3,6 +3,7 @@
 import typer
 
 from metamixup import __version__
+from metamixup.cli.bench import bench
 from metamixup.cli.data import data
 from metamixup.cli.doctor import doctor
 from metamixup.cli.evaluate import evaluate
@@ -49,5 +50,6 @@ app.add_typer(data, name="data")
 app.command()(report)
 app.command()(export)
 app.command()(doctor)
+app.command()(bench)
 app.command()(study)
 app.command()(watch)

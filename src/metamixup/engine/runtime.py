@@ -11,6 +11,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from metamixup.engine.allocator import keep_memory
 from metamixup.errors import UserError
 
 MOST_THREADS = 16
@@ -32,6 +33,7 @@ class Runtime:
         if device == "cuda" and not torch.cuda.is_available():
             raise UserError("device 'cuda': torch sees no GPU here; leave device out or say device=cpu")
         torch.set_num_threads(threads)
+        keep_memory()
         torch.set_flush_denormal(True)  # denormals cost time and carry nothing
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
         torch.use_deterministic_algorithms(True)

@@ -1,0 +1,32 @@
+"""Peak memory of a process that takes a few steps of one kind: each row in a process of its own."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import resource, sys
+import torch
+from metamixup.benchmarks.steps import Bench
+torch.set_num_threads(1)
+bench = Bench(sys.argv[1], int(sys.argv[2]), int(sys.argv[4]))
+rows = bench.rows()
+start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(3):
+    rows[sys.argv[3]][0]()
+print(start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def peak(model: str, batch: int, row: str, classes: int = 10) -> tuple[float, float]:
+    """(before, at the peak) in megabytes."""
+    command = [sys.executable, "-c", PROGRAM, model, str(batch), row, str(classes)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return int(told[0]) / 1024, int(told[1]) / 1024
+
+
+def peaks(model: str, batch: int, rows: tuple[str, ...] = ("plain", "head", "exact", "default")) -> dict[str, float]:
+    """What each row needs beyond the idle process, as a ratio to plain training; and plain's megabytes."""
+    needed = {row: max(peak_ - start, 1.0) for row in rows for start, peak_ in [peak(model, batch, row)]}
+    return {"plain_megabytes": round(needed["plain"], 1)} | {
+        k: round(v / needed["plain"], 2) for k, v in needed.items()
+    }

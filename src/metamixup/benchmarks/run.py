@@ -1,0 +1,59 @@
+"""The whole benchmark as one flat table: for each model and each row a `ratio` to a MixUp step in the same run."""
+
+import os
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from metamixup.benchmarks.peers import installed
+from metamixup.benchmarks.steps import Bench
+from metamixup.benchmarks.timing import interleave, matmul_rate, ratios
+from metamixup.policy import Learned
+
+BATCHES = {"cnn3": 128}  # others: 32
+GROWTH: dict[str, list[tuple[str, int, int]]] = {  # (model, batch, classes)
+    "batch size": [("cnn3", n, 10) for n in (32, 128, 512)],
+    "width": [(f"wrn-10-{k}", 32, 10) for k in (1, 2, 4)],
+    "depth": [(f"wrn-{d}-1", 32, 10) for d in (10, 16, 28)],
+    "classes": [("cnn3", 128, n) for n in (10, 100, 1000)],
+}
+
+
+def measure(model: str, repetitions: int, say: Callable[[str], None] = print) -> dict[str, Any]:
+    """{"rows": {name: {"ratio": …}}, "matmul_share": …} of one model."""
+    bench = Bench(model, BATCHES.get(model, 32))
+    rows = bench.rows()
+    for name, estimator in installed().items():
+        rows[name] = (bench.step(Learned(), estimator, bench.batch), 1)
+    say(f"{model}, batch {bench.batch}: {len(rows)} rows, {repetitions} repetitions")
+    seconds = interleave(rows, repetitions)
+    with FlopCounterMode(display=False) as counter:
+        bench.plain()
+    share = counter.get_total_flops() / min(seconds["plain"]) / matmul_rate()
+    return {"batch": bench.batch, "matmul_share": round(share, 3), "rows": ratios(seconds, "mixup")}
+
+
+def grow(repetitions: int, say: Callable[[str], None] = print) -> dict[str, dict[str, dict[str, float]]]:
+    """Ratios to MixUp as batch, width, depth and classes grow: a hidden quadratic would show."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for what, cases in GROWTH.items():
+        found[what] = {}
+        for model, batch, classes in cases:
+            bench = Bench(model, batch, classes)
+            rows = {k: v for k, v in bench.rows().items() if k in ("mixup", "head", "default", "exact")}
+            table = ratios(interleave(rows, repetitions), "mixup")
+            found[what][f"{model} batch {batch} classes {classes}"] = {k: v["ratio"] for k, v in table.items()}
+            say(f"{what}: {model}, batch {batch}, {classes} classes")
+    return found
+
+
+def run(models: list[str], repetitions: int, growth: bool, say: Callable[[str], None] = print) -> dict[str, Any]:
+    machine = {"torch": torch.__version__, "threads": torch.get_num_threads(), "cores": os.cpu_count() or 0}
+    result: dict[str, Any] = {"machine": {**machine, "processor": platform.machine()}}
+    result["models"] = {model: measure(model, repetitions, say) for model in models}
+    if growth:
+        result["growth"] = grow(repetitions, say)
+    return result

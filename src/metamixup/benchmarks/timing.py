@@ -1,0 +1,48 @@
+"""Interleaved repetitions: every row is measured once before any is measured twice, so that a busy machine disturbs
+all of them alike. Only ratios within one run mean anything."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+import torch
+
+Timed = Callable[[], None]
+
+
+def interleave(rows: Mapping[str, tuple[Timed, int]], repetitions: int) -> dict[str, list[float]]:
+    """Seconds a step, for each row and repetition; a first round warms up and is thrown away."""
+    seconds: dict[str, list[float]] = {name: [] for name in rows}
+    for repetition in range(repetitions + 1):
+        for name, (step, count) in rows.items():
+            started = time.perf_counter()
+            step()
+            if repetition:
+                seconds[name].append((time.perf_counter() - started) / count)
+    return seconds
+
+
+def ratios(seconds: Mapping[str, list[float]], to: str) -> dict[str, dict[str, float]]:
+    """The median over repetitions of each row's ratio to row `to` of the same repetition, and its spread."""
+    found = {}
+    for name, times in seconds.items():
+        each = [a / b for a, b in zip(times, seconds[to], strict=True)]
+        low, _, high = statistics.quantiles(each, n=4) if len(each) > 1 else (each[0],) * 3
+        found[name] = {
+            "ratio": round(statistics.median(each), 3),
+            "low": round(low, 3),
+            "high": round(high, 3),
+            "milliseconds": round(1000 * statistics.median(times), 2),
+        }
+    return found
+
+
+def matmul_rate(size: int = 1024, repetitions: int = 5) -> float:
+    """Floating-point operations a second of this machine's own matrix product, at its best."""
+    a, b = torch.randn(2, size, size)
+    seconds = []
+    for _ in range(repetitions + 1):
+        started = time.perf_counter()
+        a @ b
+        seconds.append(time.perf_counter() - started)
+    return 2 * size**3 / min(seconds[1:])

@@ -1,0 +1,54 @@
+"""`metamixup bench`: what each estimator and the default policy cost beside MixUp, and what they are worth."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def bench(
+    model: Annotated[list[str] | None, typer.Option(help="A model to measure; may be given again.")] = None,
+    repetitions: Annotated[int, typer.Option(help="Interleaved repetitions.", min=1)] = 10,
+    threads: Annotated[int | None, typer.Option(help="Threads. [default: the cores of this process]")] = None,
+    growth: Annotated[bool, typer.Option("--growth", help="Also over batch size, width, depth and classes.")] = False,
+    quality: Annotated[bool, typer.Option("--quality", help="Also what each estimator's direction is worth.")] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="Also peak memory, in processes of their own.")] = False,
+    out: Annotated[Path | None, typer.Option("--json", help="Write everything here.")] = None,
+) -> None:
+    """Measure steps side by side: ratios to a MixUp step of the same run."""
+    import torch
+
+    from metamixup.benchmarks import memory as peak
+    from metamixup.benchmarks import quality as worth
+    from metamixup.benchmarks.run import BATCHES, run
+    from metamixup.engine.runtime import usable_threads
+
+    torch.set_num_threads(threads or usable_threads())
+    torch.set_flush_denormal(True)
+    models = model or ["cnn3", "wrn-28-2"]
+    result = run(models, repetitions, growth)
+    if memory:
+        result["memory"] = {name: peak.peaks(name, BATCHES.get(name, 32)) for name in models}
+    if quality:
+        result["quality"] = worth.measure()
+    if out is not None:
+        out.write_text(json.dumps(result, indent=1) + "\n")
+    show(result)
+
+
+def show(result: dict[str, Any]) -> None:
+    for name, found in result["models"].items():
+        print(f"\n{name}, batch {found['batch']}; plain step at {found['matmul_share']:.0%} of the matmul rate")
+        for row, value in found["rows"].items():
+            spread = f"{value['low']:.2f}–{value['high']:.2f}"
+            print(f"  {row:18} {value['ratio']:6.2f} × MixUp  ({spread})  {value['milliseconds']:9.1f} ms")
+    for stage, table in result.get("quality", {}).items():
+        print(f"\n{stage}: cosine with exact, decrease of the meta loss on the meta batch and on held-out images")
+        for row, value in table.items():
+            print(f"  {row:22} {value['cosine']:5.2f} {value['meta']:9.5f} {value['held_out']:9.5f}")
+    for key in ("memory", "growth"):
+        for name, table in result.get(key, {}).items():
+            print(f"\n{key}: {name}")
+            for row, value in table.items():
+                print(f"  {row:40} {value}")
