@@ -39,7 +39,8 @@ function keyedCell(event, [row, column], rows, columns) {
   return [Math.min(rows - 1, Math.max(0, row + step[0])), Math.min(columns - 1, Math.max(0, column + step[1]))];
 }
 // The surface over class pairs in isometric view, far cells first; turned by dragging or with the arrow keys.
-function surface(canvas, values, size, shade, turn) {
+function surface(canvas, table, pairs, shade, turn) {
+  const [values, size] = pooled(table, pairs, Math.ceil(pairs / 40));
   const ratio = Math.min(2, devicePixelRatio || 1), width = canvas.clientWidth, height = Math.round(width * .78);
   canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.height = height + "px";
   const context = canvas.getContext("2d"), colours = ramp(shade), sin = Math.sin(turn), cos = Math.cos(turn), unit = width / 1.55, tilt = .5;
@@ -62,6 +63,15 @@ function surface(canvas, values, size, shade, turn) {
   // The axes' names stand at the two edges in front, wherever the surface is turned.
   const name = (text, i, j) => { const [x, y] = at(i, j, 0); context.fillText(text, x, y + 14); };
   name("class of xⱼ", cos > 0 ? size * 1.09 : -size * .09, size / 2); name("class of xᵢ", size / 2, sin > 0 ? size * 1.09 : -size * .09);
+}
+// Blocks of neighbouring pairs as their mean: a landscape of more than 40 x 40 columns shows nothing more, and is slow.
+function pooled(table, pairs, block) {
+  const size = Math.ceil(pairs / block), sums = new Float32Array(size * size), counts = new Float32Array(size * size);
+  for (let i = 0; i < pairs; i++) for (let j = 0; j < pairs; j++) {
+    const k = Math.floor(i / block) * size + Math.floor(j / block), v = table[i * pairs + j];
+    if (!Number.isNaN(v)) { sums[k] += v; counts[k]++; }
+  }
+  return [sums.map((s, k) => counts[k] ? s / counts[k] : NaN), size];
 }
 function polygon(context, points, c) {
   context.fillStyle = `rgb(${c.map(Math.round).join(",")})`;
