@@ -42,7 +42,8 @@ def test_the_table_stands_against_what_was_published(grid, tmp_path, opened):
     text = view.page.inner_text("table")
     for shown in ("1.77", "1.90†", "−0.43".replace("−", "-"), "[-0.60, -0.20]", "control", "1.20 ×"):
         assert shown in text
-    assert view.page.locator(".interval.clear").count() == 4  # two lines and two dots
+    assert view.page.locator(".interval.better").count() == 2  # a line and a dot
+    assert view.page.locator(".interval.worse").count() == 2
     view.page.fill("#filter", "metamixup")
     assert view.page.locator("tbody tr:visible").count() == 2
     view.page.uncheck("#controls")

@@ -117,7 +117,7 @@ def _row(cell: dict[str, Any], low: float, high: float, reach: float, best: floa
         "provenance": str(cell.get("provenance") or ""),
         "difference": {k: _shown(v, "+.2f") for k, v in difference.items()},
         "interval": {k: 50 + 50 * v / reach for k, v in difference.items() if v is not None},
-        "sure": None not in difference.values() and difference["low"] * difference["high"] > 0,  # type: ignore[operator]
+        "sure": _sure(difference),
         "cost": _shown(cell.get("cost_ratio")),
         "seconds": _shown(cell.get("seconds"), ",.0f"),
     }
@@ -127,6 +127,14 @@ def _difference(cell: dict[str, Any]) -> dict[str, float | None]:
     found = cell.get("paired_vs_mixup")
     found = found if isinstance(found, dict) else {}
     return {key: found[key] if _is(found.get(key)) else None for key in ("diff", "low", "high")}
+
+
+def _sure(difference: dict[str, float | None]) -> str:
+    """Better or worse where the whole interval says so."""
+    low, high = difference["low"], difference["high"]
+    if low is None or high is None or low <= 0 <= high:
+        return ""
+    return "better" if high < 0 else "worse"
 
 
 def _is(value: Any) -> bool:
