@@ -24,7 +24,7 @@ LOGITS, TARGETS = torch.randn(6, 4, requires_grad=True), torch.softmax(torch.ran
         nn.PoissonNLLLoss(),
         lambda z, t: F.kl_div(z.log_softmax(1), t, reduction="batchmean"),
     ],
-    ids=str,
+    ids=lambda loss: getattr(loss, "__name__", type(loss).__name__),
 )
 def test_takes_losses_that_are_smooth_in_their_targets(loss):
     require_blendable(loss, LOGITS, TARGETS)
