@@ -12,6 +12,7 @@ from metamixup.engine.evaluate import evaluate
 from metamixup.engine.folder import RunFolder, append_line, cut_back
 from metamixup.engine.interrupt import Interrupt, Interrupted, listening
 from metamixup.engine.listener import Listener
+from metamixup.engine.monitor import Monitor
 from metamixup.engine.record import Recorder
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.step import Diverged, Stepper
@@ -55,6 +56,7 @@ class Loop:
         self.stepper = Stepper(training, runtime, self.say)
         self.recorder = Recorder(training.num_classes, training.wrong)
         self.step, self.lr = 0, 0.0
+        self.monitor = Monitor()
         self.saved: str | None = None
         self.mark = time.perf_counter()
 
@@ -111,6 +113,9 @@ class Loop:
         lambdas = {"epoch": epoch, "step": self.step, **self.recorder.lambdas.line(), **self.recorder.extremes.line()}
         append_line(self.folder.metrics, line)
         append_line(self.folder.lambdas, lambdas)
+        warning = self.monitor.see(tested) if t.stage.policy.learned else None
+        if warning is not None:
+            self.say(warning)
         self.recorder.reset()
         for listener in self.listeners:
             listener.epoch(line, lambdas)
