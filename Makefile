@@ -13,7 +13,7 @@ test: .venv/dev
 
 # What each estimator costs and is worth on this machine, with the peers beside it.
 bench: .venv/dev
-	.venv/bin/metamixup bench --quality --memory --growth --json bench.json
+	.venv/bin/metamixup bench --quality --memory --growth --json bench.json --page docs/cost.md
 
 setup: .venv/dev
 

@@ -81,3 +81,10 @@ def test_autocast_keeps_torchs_own():
     model, x = nn.Conv2d(2, 3, 3), torch.randn(2, 2, 5, 5)
     with FastSecondDerivatives(), torch.autocast("cpu", torch.bfloat16):
         assert model(x).dtype == torch.bfloat16
+
+
+def test_both_kinds_of_layers_are_replaced_within_it():
+    model, x = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3)), torch.randn(2, 2, 5, 5, requires_grad=True)
+    with FastSecondDerivatives():
+        names = [type(model[0](x).grad_fn).__name__, type(model(x).grad_fn).__name__]
+    assert names == ["ConvolutionBackward", "BatchNormBackward"]

@@ -15,8 +15,26 @@ def bench(
     quality: Annotated[bool, typer.Option("--quality", help="Also what each estimator's direction is worth.")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="Also peak memory, in processes of their own.")] = False,
     out: Annotated[Path | None, typer.Option("--json", help="Write everything here.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Write a page of it here, as Markdown.")] = None,
+    source: Annotated[Path | None, typer.Option("--from", help="Measure nothing: take this JSON.")] = None,
 ) -> None:
     """Measure steps side by side: ratios to a MixUp step of the same run."""
+    if source is None:
+        result = _measured(model or ["cnn3", "wrn-28-2"], repetitions, threads, growth, quality, memory)
+    else:
+        result = json.loads(source.read_text(encoding="utf-8"))
+    if out is not None:
+        out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if page is not None:
+        from metamixup.benchmarks.page import write
+
+        write(result, page)
+    show(result)
+
+
+def _measured(
+    models: list[str], repetitions: int, threads: int | None, growth: bool, quality: bool, memory: bool
+) -> dict[str, Any]:
     import torch
 
     from metamixup.benchmarks import memory as peak
@@ -26,15 +44,12 @@ def bench(
 
     torch.set_num_threads(threads or usable_threads())
     torch.set_flush_denormal(True)
-    models = model or ["cnn3", "wrn-28-2"]
     result = run(models, repetitions, growth)
     if memory:
         result["memory"] = {name: peak.peaks(name, BATCHES.get(name, 32)) for name in models}
     if quality:
         result["quality"] = worth.measure()
-    if out is not None:
-        out.write_text(json.dumps(result, indent=1) + "\n")
-    show(result)
+    return result
 
 
 def show(result: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
@@ -173,20 +174,22 @@ def _convolution(
 
 
 def _batch_norm(
-    original: Callable[..., Tensor],
     x: Tensor,
-    weight: Maybe,
-    bias: Maybe,
-    mean: Maybe,
-    var: Maybe,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn: bool,
+    running_mean: Maybe,
+    running_var: Maybe,
+    weight: Maybe = None,
+    bias: Maybe = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
 ) -> Tensor:
     if training and x.ndim > 1:
         return BatchNorm.apply(x, weight, bias, eps)
-    return original(x, weight, bias, mean, var, training, momentum, eps, cudnn)
+    return F.batch_norm(x, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _autocast() -> bool:
+    return torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
 
 
 class FastSecondDerivatives(TorchFunctionMode):
@@ -196,9 +199,8 @@ class FastSecondDerivatives(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if not kwargs and not torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled("cuda"):
-            if func in (torch.conv1d, torch.conv2d, torch.conv3d):
-                return _convolution(func, *args)
-            if func is torch.batch_norm:
-                return _batch_norm(func, *args)
+        if func is F.batch_norm and not _autocast():
+            return _batch_norm(*args, **kwargs)
+        if func in (torch.conv1d, torch.conv2d, torch.conv3d) and not kwargs and not _autocast():
+            return _convolution(func, *args)
         return func(*args, **kwargs)

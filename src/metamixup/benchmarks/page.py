@@ -1,0 +1,63 @@
+"""The page about cost in the documentation, made from the JSON of `metamixup bench`."""
+
+from pathlib import Path
+from typing import Any
+
+
+def markdown(result: dict[str, Any], plot: str | None = None) -> str:
+    """Tables of everything that was measured."""
+    machine = result["machine"]
+    lines = [
+        "# What learning λ costs",
+        "Made by `metamixup bench --page`. Ratios are medians of interleaved repetitions against a MixUp step of the "
+        f"same run; torch {machine['torch']}, {machine['threads']} of {machine['cores']} cores.",
+        "",
+    ]
+    for name, found in result["models"].items():
+        lines += [f"## {name}, batch {found['batch']}", "| step | × MixUp | middle half |", "|---|---|---|"]
+        lines += [f"| {row} | {v['ratio']:.2f} | {v['low']:.2f}–{v['high']:.2f} |" for row, v in found["rows"].items()]
+        lines += ["", f"The plain step reaches {found['matmul_share']:.0%} of the matrix-product rate.", ""]
+    for stage, table in result.get("quality", {}).items():
+        lines += [
+            f"## Worth, {stage} in training",
+            "| direction | cosine | meta batch | held-out |",
+            "|---|---|---|---|",
+        ]
+        lines += [f"| {row} | {v['cosine']:.2f} | {v['meta']:.4f} | {v['held_out']:.4f} |" for row, v in table.items()]
+        lines += [""]
+    for key in ("memory", "growth"):
+        for name, table in result.get(key, {}).items():
+            lines += [f"## {key.capitalize()}: {name}", "| what | value |", "|---|---|"]
+            lines += [f"| {row} | {value} |" for row, value in table.items()] + [""]
+    if plot is not None:
+        lines += [f"![Cost against worth]({plot})", ""]
+    return "\n".join(lines)
+
+
+def draw(result: dict[str, Any], path: Path) -> None:
+    """Cost of each estimator against its realised decrease on held-out images."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 4))
+    rows = next(iter(result["models"].values()))["rows"]
+    for stage, table in result["quality"].items():
+        shared = [name for name in table if name in rows]
+        axes.scatter([rows[n]["ratio"] for n in shared], [table[n]["held_out"] for n in shared], label=stage)
+        for name in shared:
+            axes.annotate(name, (rows[name]["ratio"], table[name]["held_out"]))
+    axes.set_xlabel("cost of a step, MixUp = 1")
+    axes.set_ylabel("decrease of the loss on held-out images")
+    axes.legend()
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def write(result: dict[str, Any], path: Path) -> None:
+    """The page, and beside it the plot where worth was measured."""
+    plot = path.with_suffix(".svg") if "quality" in result else None
+    if plot is not None:
+        draw(result, plot)
+    path.write_text(markdown(result, plot.name if plot else None), encoding="utf-8")
