@@ -52,7 +52,7 @@ def in_stage(estimator, problem: Problem, model: nn.Module, policy=None, loss=No
 
 def test_blended_features_are_a_virtual_step_on_the_features_alone():
     model, problem = smooth_net(), Problem()
-    grad = in_stage(Head(centred=False, memory=0.0), problem, model)
+    grad = in_stage(Head(blend="features", centred=False, memory=0.0), problem, model)
     with torch.no_grad():
         h, h_meta = model[:8](problem.x), model[:8](problem.x_meta)
     on_top = Problem()
@@ -92,7 +92,7 @@ def test_a_method_that_takes_its_blends_apart_is_blended_at_the_input():
         return soft_cross_entropy(logits, mixture.labels(problem.y))
 
     model, problem = smooth_net(norm=False), Problem()
-    head = Head(centred=False, memory=0.0)
+    head = Head(blend="features", centred=False, memory=0.0)
     grad = in_stage(head, problem, model, loss=halves)
     assert head.blend == "input"
     assert head.state_dict()["blend"] == "input"
@@ -105,7 +105,7 @@ def test_a_method_that_calls_the_network_twice_is_blended_at_the_input():
         return soft_cross_entropy(0.5 * net(blended) + 0.5 * net(problem.x), mixture.labels(problem.y))
 
     model, problem = smooth_net(norm=False), Problem()
-    grad = in_stage(Head(centred=False, memory=0.0), problem, model, loss=twice)
+    grad = in_stage(Head(blend="features", centred=False, memory=0.0), problem, model, loss=twice)
     plain = in_stage(Head.plain(), problem, model, loss=twice)
     assert relative_error(grad, plain) < 1e-9
 
@@ -136,7 +136,10 @@ def test_boxes_cannot_wait_for_the_features():
 
     model, problem = smooth_net(norm=False), Problem()
     problem.lam = torch.linspace(0.1, 0.9, 8, dtype=torch.float64)
-    grads = [in_stage(e, problem, model, policy=Box) for e in (Head(centred=False, memory=0.0), Head.plain())]
+    grads = [
+        in_stage(e, problem, model, policy=Box)
+        for e in (Head(blend="features", centred=False, memory=0.0), Head.plain())
+    ]
     torch.testing.assert_close(*grads, rtol=1e-9, atol=1e-15)
 
 

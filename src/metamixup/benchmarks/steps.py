@@ -77,6 +77,7 @@ class Bench:
             "no mixing": (self.step(Fixed(1.0)), 1),
             "mixup": (self.step(Beta(1.0)), 1),
             "head": (self.step(Learned(), Head(), half), 1),
+            "head-features": (self.step(Learned(), Head(blend="features"), half), 1),
             "head-plain": (self.step(Learned(), Head.plain(), half), 1),
             "finite_difference": (self.step(Learned(), FiniteDifference(), self.batch), 1),
             "exact": (self.step(Learned(), Exact(), self.batch), 1),

@@ -1,13 +1,13 @@
-"""The meta-gradient when only the classifier takes the virtual step: no backward pass through the network at all.
+"""The meta-gradient when only the classifier takes the virtual step: no second derivative of the network.
 
 With h the features of a blended sample, δ = ∂ℓ/∂logits and V the gradient of the meta loss in the classifier's W, the
 virtual step changes the meta loss by −⟨δ, h(ηV)ᵀ⟩ to first order, and its derivative in λ is ∇λ.
 
-Three things make that as good as the gradient in all weights, at a third of its price:
-- samples are blended at the features instead of at the input, so no graph reaches further down (`blend="features"`);
+Two things make that nearly as good as the gradient in all weights:
 - features are centred, since the mean feature moves all logits alike and drowns the rest (`centred`);
 - V is averaged over the latest meta batches, so that λ does not learn the noise of one (`memory`).
-`Head.plain()` has none of them: it is `Exact` restricted to the classifier's parameters, to the last digit.
+Cheaper still, and a little worse: samples blended at the features instead of at the input, so that no backward pass
+through the network is left (`blend="features"`). `Head.plain()` has none of the three: it is `Exact` restricted to the classifier's parameters, to the last digit.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Head:
         self,
         classifier: str | None = None,
         lookahead: bool = True,
-        blend: str = "features",
+        blend: str = "input",
         centred: bool = True,
         memory: float = 0.9,
     ):
