@@ -7,7 +7,8 @@ Two things make that nearly as good as the gradient in all weights:
 - features are centred, since the mean feature moves all logits alike and drowns the rest (`centred`);
 - V is averaged over the latest meta batches, so that λ does not learn the noise of one (`memory`).
 Cheaper still, and a little worse: samples blended at the features instead of at the input, so that no backward pass
-through the network is left (`blend="features"`). `Head.plain()` has none of the three: it is `Exact` restricted to the classifier's parameters, to the last digit.
+through the network is left (`blend="features"`). `Head.plain()` has none of the three: it is `Exact` restricted to the
+classifier's parameters, to the last digit.
 """
 
 from collections.abc import Mapping
