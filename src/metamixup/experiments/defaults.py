@@ -3,7 +3,7 @@
 from typing import Any
 
 BY_DATA: dict[str, dict[str, Any]] = {
-    "digits": {"epochs": 100, "batch_size": 64, "optimizer.lr": 0.05, "augment.shift": 1, "meta.per_class": 10},
+    "digits": {"epochs": 100, "batch_size": 64, "optimizer.lr": 0.05, "meta.per_class": 10},
     "mnist": {"epochs": 20, "optimizer.lr": 0.05},
     "fashion": {"epochs": 30, "optimizer.lr": 0.05},
 }
