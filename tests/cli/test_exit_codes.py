@@ -46,9 +46,11 @@ def test_a_config_file_that_is_not_toml(tmp_path, monkeypatch, capsys):
     (tmp_path / "c.toml").write_text("epochs: 3")
     assert run(["train", "--config", "c.toml"]) == 2
     assert "c.toml is not TOML" in capsys.readouterr().err
-    (tmp_path / "c.toml").write_text("[policy]\nstepsize = 3")
+    (tmp_path / "c.toml").write_text("[policy]\nstep_sise = 3")
     assert run(["train", "--config", "c.toml"]) == 2
-    assert "did you mean 'policy.step_size'?" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.startswith("error: c.toml: ")
+    assert "did you mean 'policy.step_size'?" in told
 
 
 def test_truncated_and_foreign_data_files(tmp_path, monkeypatch, capsys):

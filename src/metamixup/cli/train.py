@@ -48,8 +48,10 @@ def train(
 def given_settings(config: Path | None, flags: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
     """What the user named, by dotted key: the file, then flags, then --set; the later wins."""
     from metamixup.experiments.resolve import parse_assignment, placed, read_toml
+    from metamixup.experiments.schema import check, nested
 
     given = read_toml(config) if config is not None else {}
+    check(nested(given), str(config))  # a mistake in the file is told with its name
     given |= {key: value for key, value in flags.items() if value is not None}
     return placed(given | dict(parse_assignment(text) for text in assignments))
 
