@@ -51,8 +51,9 @@ class Grid:
 
     def stop(self) -> None:
         """Begin no further run, and let those that go on save a checkpoint."""
-        self._stopping.set()
-        self.runner.interrupt()
+        if not self._stopping.is_set():  # asked again, it must not cut the checkpoints short
+            self._stopping.set()
+            self.runner.interrupt()
 
     @property
     def seconds_left(self) -> float | None:
