@@ -22,6 +22,10 @@ lint: .venv/dev
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
+# Faults of every kind at random; bounded by its number of faults and its minutes.
+chaos: .venv/dev
+	OMP_NUM_THREADS=1 .venv/bin/python benchmarks/chaos.py --faults 100 --minutes 40
+
 docs: .venv/dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 

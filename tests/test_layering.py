@@ -24,6 +24,7 @@ BELOW = {
     "integrations": {"experiments"},
     "benchmarks": {"experiments"},
     "cli": {"report", "integrations", "benchmarks"},
+    "__main__": {"cli"},
 }
 CORE = {"errors", "mixing", "policy", "meta", "mixer"}
 

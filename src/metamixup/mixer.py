@@ -13,7 +13,7 @@ from metamixup.errors import UserError, unknown
 from metamixup.meta import Estimator, Evidence, Exact, FiniteDifference, Head, MetaStage, learning_rates
 from metamixup.meta.classifier import last_linear
 from metamixup.meta.lookahead import Net
-from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
+from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels, world
 from metamixup.mixing.at import Place
 from metamixup.mixing.blendable import LossFunction, require_blendable
 from metamixup.policy import Learned, Policy, Trust
@@ -118,8 +118,8 @@ class MetaMixUp:
         then counts with its own. `index` (B,): the samples' positions in the training set, and `meta_index` (M,):
         the meta images' in theirs, for policies that remember them."""
         targets, place = self._targets(y, x), self._placed(x)
-        partner = draw_partners([len(x)], self.generator).to(x.device)
-        pairs = Pairs(partner, targets, _at(x, index), _at(x, meta_index))
+        partner = own_partners([len(x)], self.generator).to(x.device)
+        pairs = Pairs(partner, targets, _at(x, index), _at(x, meta_index), world.places([len(x)]))
         if self._every is None:
             self.stage.every = 1 if index is None else self.stage.policy.every
 

@@ -5,7 +5,7 @@ import signal
 import pytest
 import safetensors.torch
 import torch
-from toy_runs import STEPS, Stop, StopAt, run, toy_training
+from engine.toy_runs import STEPS, Stop, StopAt, run, toy_training
 
 from metamixup.engine import checkpoint
 from metamixup.engine.folder import RunFolder, read_lines

@@ -80,10 +80,14 @@ def test_full_trust_is_mixup_to_the_bit():
 
 def test_a_distrusted_partner_is_replaced_by_a_trusted_one():
     trust = torch.tensor([1.0, 0.0, 1.0, 0.0])
-    partner = replace_distrusted(torch.tensor([1, 0, 3, 2]), trust, torch.Generator().manual_seed(0))
+    partner = replace_distrusted(
+        Pairs(torch.tensor([1, 0, 3, 2]), torch.eye(4)), trust, torch.Generator().manual_seed(0)
+    )
     assert bool((trust[partner] == 1).all())
     assert partner[1] == 0, "a trusted partner stays"
-    nobody = replace_distrusted(torch.tensor([1, 0]), torch.zeros(2), torch.Generator().manual_seed(0))
+    nobody = replace_distrusted(
+        Pairs(torch.tensor([1, 0]), torch.eye(2)), torch.zeros(2), torch.Generator().manual_seed(0)
+    )
     assert bool(((nobody >= 0) & (nobody < 2)).all())
 
 

@@ -21,7 +21,7 @@ def run(arguments: list[str]) -> int:
     try:
         return int(app(arguments, standalone_mode=False) or 0)
     except UserError as error:
-        return _tell(f"error: {error}", 2)
+        return 2 if type(error).__name__ == "ToldElsewhere" else _tell(f"error: {error}", 2)
     except Exception as error:
         return _expected(error)
     except KeyboardInterrupt:
@@ -47,5 +47,8 @@ def _expected(error: Exception) -> int:
 
 
 def _tell(text: str, code: int) -> int:
-    print(text, file=sys.stderr)
+    """Of several processes the one that leads speaks; another says who it is, since the mistake may be its own."""
+    rank = int(os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or 0)
+    if not rank or code not in (0, 1, 75):
+        print(f"process {rank}: {text}" if rank else text, file=sys.stderr)
     return code

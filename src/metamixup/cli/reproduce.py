@@ -8,6 +8,7 @@ import typer
 if TYPE_CHECKING:
     from metamixup.experiments.cells import Choice
     from metamixup.experiments.reproduce import Reproduction
+    from metamixup.experiments.runner import Runner
 
 
 def reproduce(
@@ -24,7 +25,11 @@ def reproduce(
     ] = False,
     data_dir: Annotated[str | None, typer.Option(help="Where data files lie; else $METAMIXUP_DATA.")] = None,
     out: Annotated[Path | None, typer.Option(help="[default: runs/TABLE or runs/TABLE-quick]")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at once, each with one thread.")] = 2,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at once, each with one thread. [default: 2; on Ray all cores]")
+    ] = None,
+    on: Annotated[str, typer.Option(help="Where: local, or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="A Ray cluster; else $RAY_ADDRESS, or this machine.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the grid and its expected cost.")] = False,
 ) -> None:
     """Run every method of a table side by side, and put the results beside the published numbers.
@@ -42,12 +47,19 @@ def reproduce(
         data_dir=data_dir and str(Path(data_dir).expanduser().absolute()),
     )
     name = Path(table).stem
-    run_table(table, choice, out or Path("runs") / (f"{name}-quick" if quick else name), jobs, dry_run)
+    run_table(table, choice, out or Path("runs") / (f"{name}-quick" if quick else name), dry_run, jobs, on, address)
 
 
-def run_table(name: str, choice: "Choice", out: Path, jobs: int, dry_run: bool) -> None:
+def run_table(
+    name: str,
+    choice: "Choice",
+    out: Path,
+    dry_run: bool = False,
+    jobs: int | None = None,
+    on: str = "local",
+    address: str | None = None,
+) -> None:
     from metamixup.cli.grid_view import GridView
-    from metamixup.experiments.local import LocalRunner
     from metamixup.experiments.recipe import load_recipe
     from metamixup.experiments.reproduce import Reproduction
 
@@ -55,8 +67,9 @@ def run_table(name: str, choice: "Choice", out: Path, jobs: int, dry_run: bool) 
     if dry_run:
         print_grid(reproduction)
         return
+    runner, at_once = make_runner(on, address, out)
     with GridView(reproduction) as view:
-        grid = reproduction.go(LocalRunner(out / "logs"), jobs, view)
+        grid = reproduction.go(runner, jobs or at_once, view)
     print((out / "table.md").read_text(encoding="utf-8"))
     print(f"{out / 'table.md'}, table.json and table.html; {grid.count('skipped')} runs were finished before")
     if grid.count("interrupted", "waiting", "running"):
@@ -64,6 +77,24 @@ def run_table(name: str, choice: "Choice", out: Path, jobs: int, dry_run: bool) 
         raise typer.Exit(75)
     if grid.count("failed"):
         raise typer.Exit(1)
+
+
+def make_runner(on: str, address: str | None, out: Path) -> "tuple[Runner, int]":
+    """Who carries the runs out, and how many at once unless the user says."""
+    from metamixup.cli.extras import needing
+    from metamixup.errors import UserError, unknown
+    from metamixup.experiments.local import LocalRunner
+
+    if on == "local" and address is None:
+        return LocalRunner(out / "logs"), 2
+    if on not in ("local", "ray"):
+        raise unknown("place", on, ("local", "ray"))
+    if on == "local":
+        raise UserError("--address belongs to a Ray cluster: give --on ray too")
+    with needing("ray"):
+        from metamixup.experiments.ray_runner import RayRunner
+    runner = RayRunner(address)
+    return runner, runner.at_once
 
 
 def print_grid(reproduction: "Reproduction") -> None:

@@ -26,6 +26,9 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Another seed is another split, start and order.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of this process; part of what a seed means.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]")] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Processes on this machine; torchrun's number counts.")] = 1,
+    nodes: Annotated[int, typer.Option(min=1, help="Machines, each started with this command.")] = 1,
+    strategy: Annotated[str, typer.Option(help="How processes share the model: ddp.")] = "ddp",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write OUT/tensorboard.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any other setting, as key=value.")] = None,
@@ -42,7 +45,15 @@ def train(
     }
     # Heavy imports and data take seconds: a signal that comes meanwhile still ends with a checkpoint.
     with listening() as interrupt:
-        run_training(out, given_settings(config, flags, set_ or []), resume, interrupt, tensorboard)
+        given = given_settings(config, flags, set_ or [])
+        join(devices, nodes, strategy, given)
+        run_training(out, given, resume, interrupt, tensorboard)
+
+
+def join(devices: int, nodes: int, strategy: str, given: dict[str, Any]) -> None:
+    from metamixup.engine.launch import launch
+
+    launch(devices, nodes, strategy, given.get("device", "auto"))
 
 
 def given_settings(config: Path | None, flags: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
@@ -61,17 +72,22 @@ def run_training(
 ) -> None:
     from metamixup.cli.show import listeners, show_summary
     from metamixup.engine.folder import RunFolder
+    from metamixup.engine.launch import restarted
     from metamixup.engine.runtime import usable_threads
     from metamixup.experiments import run
     from metamixup.experiments.resolve import default_out, resolve
+    from metamixup.mixing import world
 
     settings = resolve(given, usable_threads())
     folder = RunFolder(out or default_out(settings))
-    watchers = listeners(folder, tensorboard)
-    if not resume:
-        return show_summary(run.begin(folder, settings, watchers, interrupt), folder)
+    watchers = listeners(folder, tensorboard) if world.leads() else []
+    if not (resume or restarted()):
+        summary = run.begin(folder, settings, watchers, interrupt)
+        return show_summary(summary, folder) if world.leads() else None
     before = folder.finished
     summary = run.resume(folder, settings, given, watchers, interrupt)
+    if not world.leads():
+        return
     if before:
         print(f"{folder.root}: this run was finished already; nothing was done")
     show_summary(summary, folder)

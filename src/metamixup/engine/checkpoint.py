@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 import safetensors.torch
 import torch
 from torch import Tensor
+
+from metamixup.mixing import world
 
 KEPT = 2
 NAME = re.compile(r"step-(\d{9})-([0-9a-f]{32})\.safetensors")
@@ -78,6 +81,23 @@ def read(path: Path) -> Checkpoint:
     return Checkpoint(int(match[1]), path, unpack(content))
 
 
+def shared(find: Callable[[], Checkpoint | None]) -> Checkpoint | None:
+    """What the process that leads finds, for all: the others may not even see its disk."""
+    if world.size() == 1:
+        return find()
+    held: list[Checkpoint] = []
+
+    def about() -> dict[str, Any] | None:
+        held.extend(found for found in [find()] if found is not None)
+        return {"step": held[0].step, "path": str(held[0].path)} if held else None
+
+    told = world.agreed(about)
+    if told is None:
+        return None
+    state = unpack(world.from_leader(lambda: pack(held[0].state)))
+    return Checkpoint(told["step"], Path(told["path"]), state)
+
+
 def pack(state: dict[str, Any]) -> bytes:
     tensors: dict[str, Tensor] = {}
     rest = _split(state, "", tensors)
@@ -85,6 +105,14 @@ def pack(state: dict[str, Any]) -> bytes:
 
 
 def unpack(content: bytes) -> dict[str, Any]:
+    """Raises ValueError where the bytes are no checkpoint, whoever has made them."""
+    try:
+        return _unpacked(content)
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, safetensors.SafetensorError) as error:
+        raise ValueError(f"not a checkpoint ({type(error).__name__}: {error})") from error
+
+
+def _unpacked(content: bytes) -> dict[str, Any]:
     size = int.from_bytes(content[:8], "little")
     rest = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["state"])
     # Copies: memory of one's own is aligned, and vectorised sums may depend on alignment.

@@ -8,13 +8,15 @@ from torch import Tensor, nn
 
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.scores import scores
+from metamixup.mixing import world
 
-Batches = Callable[[], Iterator[tuple[Tensor, Tensor]]]
+Batches = Callable[[int, int], Iterator[tuple[Tensor, Tensor]]]
 
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Images to be scored: `batches()` gives (x, y) in a fixed order, unaugmented."""
+    """Images to be scored: `batches(rank, world)` gives the (x, y) of one process, unaugmented. Those of all of them,
+    one after the other, are the batches of a single one."""
 
     name: str
     batches: Batches
@@ -26,10 +28,13 @@ def predict(model: nn.Module, images: EvaluationSet, runtime: Runtime) -> tuple[
     mode = model.training
     model.eval()
     try:
-        parts = [(model(runtime.place(x)).float().cpu(), y) for x, y in images.batches()]
+        batches = images.batches(runtime.rank, runtime.world)
+        parts = [(model(runtime.place(x)).float().cpu(), y) for x, y in batches]
     finally:
         model.train(mode)
-    return torch.cat([z for z, _ in parts]), torch.cat([y for _, y in parts])
+    if not parts:  # more processes than batches
+        parts = [(torch.zeros(0, 0), torch.zeros(0, dtype=torch.int64))]
+    return world.gathered(torch.cat([z for z, _ in parts])), world.gathered(torch.cat([y for _, y in parts]))
 
 
 def evaluate(model: nn.Module, images: EvaluationSet, runtime: Runtime) -> dict[str, float]:

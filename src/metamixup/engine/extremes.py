@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from metamixup.engine.blends import Blends
+from metamixup.mixing import world
 
 KEEP = 8
 
@@ -21,6 +22,13 @@ class Extremes:
         rows = _rows(blends)
         self.most = _nearest(torch.cat([self.most, rows]), 0.0)
         self.least = _nearest(torch.cat([self.least, rows]), 0.5)
+
+    def collect(self) -> None:
+        """The pairs of all processes go to the one that leads."""
+        most, least = _nearest(world.gathered(self.most), 0.0), _nearest(world.gathered(self.least), 0.5)
+        self.reset()
+        if world.leads():
+            self.most, self.least = most, least
 
     def line(self) -> dict[str, list[list[float]]]:
         """For lambda.jsonl; nothing where λ is the same for all pairs, since then no pair stands out."""

@@ -41,7 +41,13 @@ class RunFolder:
         return self.summary.exists()
 
     def read_summary(self) -> dict[str, Any]:
-        return json.loads(self.summary.read_text())
+        try:
+            found = json.loads(self.summary.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise UserError(f"{self.summary} cannot be read ({error}); remove it and go on with --resume") from error
+        if not isinstance(found, dict):
+            raise UserError(f"{self.summary} holds no summary; remove it and go on with --resume")
+        return found
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         write_atomically(self.summary, (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
@@ -83,7 +89,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             records.append(record)
@@ -92,7 +98,12 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def cut_back(path: Path, step: int) -> list[dict[str, Any]]:
     """Keep the lines up to `step`: later ones belong to work that is done again."""
-    kept = [record for record in read_lines(path) if record.get("step", step + 1) <= step]
+    kept = [record for record in read_lines(path) if _step(record, step + 1) <= step]
     if path.exists():
         write_atomically(path, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in kept).encode())
     return kept
+
+
+def _step(record: dict[str, Any], missing: int) -> int:
+    found = record.get("step")
+    return found if isinstance(found, int) else missing

@@ -5,12 +5,15 @@ up to 20 classes every class pair has a histogram of its own.
 """
 
 import base64
+import math
 import zlib
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from metamixup.mixing import world
 
 BINS = 20
 MOST_GROUPS = 100
@@ -45,6 +48,14 @@ class Lambdas:
         self.pair_mixing.index_add_(0, pair, 1 - (2 * lam - 1).abs())
         if len(self.pair_bins):
             self.pair_bins.index_add_(0, pair * BINS + fine // (FINE // BINS), one)
+
+    def collect(self) -> None:
+        """The sums of all processes go to the one that leads; the others begin anew."""
+        sums = {name: world.total(value) for name, value in self.state_dict().items()}
+        if world.leads():
+            self.load_state_dict(sums)
+        else:
+            self.reset()
 
     def _group(self, label: Tensor) -> Tensor:
         return label * self.groups // self.num_classes
@@ -85,15 +96,17 @@ class Lambdas:
 
 def read_pairs(line: dict[str, Any]) -> dict[str, np.ndarray]:
     """The tables of a line of lambda.jsonl: count (G, G), first class by second, the means of λ and of the mixing
-    1 − |2λ − 1|, both NaN for pairs not seen, and histogram (G, G, 20) where there is one."""
-    g = line["groups"]
-    count = _unpacked(line["count"], "<i4").reshape(g, g)
+    1 − |2λ − 1|, both NaN for pairs not seen, and histogram (G, G, 20) where there is one. ValueError if damaged."""
+    g = line.get("groups")
+    if not isinstance(g, int) or not 0 < g <= MOST_GROUPS:
+        raise ValueError(f"{g!r} groups of classes, outside 1…{MOST_GROUPS}")
+    count = _unpacked(line.get("count"), "<i4", (g, g))
     tables: dict[str, np.ndarray] = {"count": count}
     for name in ("mean", "mixing"):
         if name in line:
-            tables[name] = np.where(count > 0, _unpacked(line[name], "<u2").reshape(g, g) / 65535, np.nan)
+            tables[name] = np.where(count > 0, _unpacked(line[name], "<u2", (g, g)) / 65535, np.nan)
     if "histogram" in line:
-        tables["histogram"] = _unpacked(line["histogram"], "<i4").reshape(g, g, BINS)
+        tables["histogram"] = _unpacked(line["histogram"], "<i4", (g, g, BINS))
     return tables
 
 
@@ -110,5 +123,13 @@ def _packed(table: Tensor) -> str:
     return base64.b64encode(zlib.compress(table.numpy().tobytes(), 6)).decode()
 
 
-def _unpacked(text: str, dtype: str) -> np.ndarray:
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=dtype)
+def _unpacked(text: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Never more than the table's own size is unpacked, whatever the text promises."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    try:
+        content = zlib.decompressobj().decompress(base64.b64decode(text), size)
+    except (TypeError, zlib.error) as error:
+        raise ValueError(f"a damaged table ({error})") from error
+    if len(content) != size:
+        raise ValueError(f"a table of {len(content)} bytes in place of {size}")
+    return np.frombuffer(content, dtype=dtype).reshape(shape)

@@ -10,6 +10,7 @@ from metamixup.engine.blends import joined
 from metamixup.engine.extremes import Extremes
 from metamixup.engine.lambdas import Lambdas
 from metamixup.engine.step import Done
+from metamixup.mixing import world
 
 TOGETHER = 32  # steps whose λ are counted at once: one by one they would cost several percent of a small step
 
@@ -52,6 +53,29 @@ class Recorder:
             self.extremes.add(blends)
             self.pending = []
 
+    def collect(self) -> None:
+        """What all processes have summed up goes to the one that leads; time is their mean."""
+        if world.size() == 1:
+            return
+        self.settle()
+        counts = torch.tensor([self.steps, self.images, self.wrong_weight], dtype=torch.float64)
+        steps, images, self.wrong_weight = world.total(counts).tolist()
+        self.steps, self.images = int(steps), int(images)
+        self.losses = {name: world.total(value) for name, value in self.losses.items()}
+        seconds = world.mean(torch.tensor(list(self.seconds.values()), dtype=torch.float64))
+        self.seconds = dict(zip(self.seconds, seconds.tolist(), strict=True))
+        self.lambdas.collect()
+        self.extremes.collect()
+        self._leave_to_leader()
+
+    def _leave_to_leader(self) -> None:
+        if not world.leads():
+            self.steps = self.images = 0
+            self.wrong_weight = 0.0
+            self.losses = {name: torch.zeros_like(value) for name, value in self.losses.items()}
+            self.lambdas.reset()
+            self.extremes.reset()
+
     def line(self) -> dict[str, Any]:
         """Losses are means over the epoch. `seconds` is all of its time, `train_seconds` that of its steps alone, of
         which the shares are."""
@@ -87,3 +111,4 @@ class Recorder:
         self.losses = {name: value.to(device) for name, value in state["losses"].items()}
         self.lambdas.load_state_dict(state["lambdas"])
         self.extremes.load_state_dict(state["extremes"])
+        self._leave_to_leader()

@@ -1,4 +1,4 @@
-"""The process that trains: its device, precision, threads and rank. The only place that knows Lightning Fabric."""
+"""The process that trains: its device, precision, threads and rank. This and launch.py alone know Lightning Fabric."""
 
 import os
 import warnings
@@ -7,23 +7,24 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from metamixup.engine.allocator import keep_memory
+from metamixup.engine.launch import devices_here, make_fabric
 from metamixup.errors import UserError
+from metamixup.mixing import world
 
 MOST_THREADS = 16
 
 
 def usable_threads() -> int:
-    """What OMP_NUM_THREADS says, or the cores that this process may run on."""
+    """What OMP_NUM_THREADS says, or the cores that this process may run on, shared with the others of its run."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(MOST_THREADS, cores)
+    return max(1, min(MOST_THREADS, cores // devices_here()))
 
 
 class Runtime:
@@ -38,18 +39,18 @@ class Runtime:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
         torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self.fabric = Fabric(accelerator=device, devices=1, precision=precision)  # type: ignore[arg-type]
+        self.fabric = make_fabric(precision, device)
+        if self.world > 1:
+            self.fabric.launch()  # the processes are there already; this only takes note of it
         self.precision = precision
 
     @property
     def rank(self) -> int:
-        return self.fabric.global_rank
+        return world.rank()
 
     @property
     def world(self) -> int:
-        return self.fabric.world_size
+        return world.size()
 
     @property
     def device(self) -> torch.device:
@@ -72,7 +73,9 @@ class Runtime:
 
     def setup(self, model: nn.Module, optimizer: Optimizer, compiled: bool, say: Callable[[str], None]) -> Any:
         """The model and the optimizer as they are called in the real step."""
-        net = self.fabric.setup_module(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 has another name for broadcast_buffers
+            net = self.fabric.setup_module(model)
         return Compiled(net, say) if compiled else net, self.fabric.setup_optimizers(optimizer)
 
     def autocast(self) -> AbstractContextManager[None]:

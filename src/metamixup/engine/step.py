@@ -13,7 +13,7 @@ from metamixup.engine.training import Source, Training
 from metamixup.meta import learning_rates
 from metamixup.methods.batch import Batch
 from metamixup.methods.method import Net
-from metamixup.mixing import Mixture, Pairs, soft_cross_entropy, soft_labels
+from metamixup.mixing import Mixture, Pairs, soft_cross_entropy, soft_labels, world
 from metamixup.mixing.seeding import derived_generator, derived_seed
 
 
@@ -51,6 +51,7 @@ class Stepper:
         meta = time.perf_counter() - refined - reading
         losses = t.method.loss(self.net, batch, mixture)
         total = self._descend(losses, step, lr)
+        self._agree_on_buffers()
         t.method.after_step(t.model, batch)
         if t.ema is not None:
             t.ema.update(t.model, step)
@@ -118,15 +119,36 @@ class Stepper:
 
     def _descend(self, losses: dict[str, Tensor], step: int, lr: float) -> float:
         loss = torch.stack(list(losses.values())).sum()
-        value = float(loss.detach())
+        value = float(world.mean(loss.detach()))  # of all processes, so that all stop at a loss that is not finite
         if not math.isfinite(value):
             raise Diverged(f"the loss became {value}", step, lr)
         self.optimizer.zero_grad(set_to_none=True)
         self.runtime.backward(loss)
+        self._average_gradients()
         if self.training.clip is not None:
             self.runtime.clip(self.training.model, self.optimizer, self.training.clip)
         self.optimizer.step()
         return value
+
+    def _average_gradients(self) -> None:
+        """Of the method's own networks: the model's are averaged while they are computed."""
+        own = {
+            f"{name}.{key}": p.grad
+            for name, module in self.training.method.modules().items()
+            for key, p in module.named_parameters()
+            if p.grad is not None
+        }
+        for name, mean in world.mean_all(own).items() if world.size() > 1 else ():
+            own[name].copy_(mean)
+
+    def _agree_on_buffers(self) -> None:
+        """BatchNorm's running statistics become the mean over the processes, each of which sees its share only."""
+        if world.size() == 1:
+            return
+        modules = {"": self.training.model, **self.training.method.modules()}
+        own = {f"{n}.{k}": b for n, m in modules.items() for k, b in m.named_buffers() if b.is_floating_point()}
+        for name, mean in world.mean_all(own).items():
+            own[name].copy_(mean)
 
 
 class Diverged(Exception):

@@ -19,6 +19,7 @@ from metamixup.engine.step import Diverged, Stepper
 from metamixup.engine.summary import summarise
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
+from metamixup.mixing import world
 
 
 def train(
@@ -79,14 +80,16 @@ class Loop:
     def go_on(self, interrupt: Interrupt) -> None:
         t, since = self.training, time.monotonic()
         while self.step < t.steps:
-            if interrupt.asked:
+            # All processes stop and save at one step, whichever of them was asked to.
+            asked, late = world.any_of(interrupt.asked, time.monotonic() - since > 60 * t.checkpoint_minutes)
+            if asked or late:
                 self.save()
+                since = time.monotonic()
+            if asked:
                 raise Interrupted(f"stopped at step {self.step} of {t.steps}, checkpoint {self.saved or 'none'}")
             self.take_step()
-            whole = self.step % t.steps_per_epoch == 0
-            if whole:
+            if self.step % t.steps_per_epoch == 0:
                 self.end_epoch()
-            if whole or time.monotonic() - since > 60 * t.checkpoint_minutes:
                 self.save()
                 since = time.monotonic()
 
@@ -108,11 +111,13 @@ class Loop:
         t.method.after_epoch(epoch - 1)
         tested = self.evaluation() if epoch % t.evaluate_every == 0 or epoch == t.epochs else {}
         self.recorder.seconds["wall"] += self.lap()
+        self.collect()
         head = {"epoch": epoch, "step": self.step, "lr": self.lr}
         line = {**head, **self.recorder.line(), **t.records(), **tested}
         lambdas = {"epoch": epoch, "step": self.step, **self.recorder.lambdas.line(), **self.recorder.extremes.line()}
-        append_line(self.folder.metrics, line)
-        append_line(self.folder.lambdas, lambdas)
+        if world.leads():
+            append_line(self.folder.metrics, line)
+            append_line(self.folder.lambdas, lambdas)
         warning = self.monitor.see(tested) if t.stage.policy.learned else None
         if warning is not None:
             self.say(warning)
@@ -131,16 +136,39 @@ class Loop:
                 scored |= {f"student_{s.name}": evaluate(t.model, s, self.runtime) for s in tests}
         return {f"{name}_{key}": round(value, 6) for name, found in scored.items() for key, value in found.items()}
 
+    def collect(self) -> None:
+        """Records are sums of all processes; all else is alike in each of them."""
+        self.recorder.collect()
+        if self.training.study is not None:
+            self.training.study.collect()
+
     def save(self) -> None:
         if not all(bool(p.isfinite().all()) for p in self.training.model.parameters()):
             raise Diverged("a weight is no longer finite", self.step, self.lr)
-        state = {"training": self.training.state_dict(), "recorder": self.recorder.state_dict(), "lr": self.lr}
+        self.collect()
+        if not world.leads():
+            return
+        state = {
+            "training": self.training.state_dict(),
+            "recorder": self.recorder.state_dict(),
+            "lr": self.lr,
+            "data": self.training.fingerprint,
+        }
         try:
             self.saved = str(checkpoint.save(self.folder.checkpoints, self.step, state))
         except OSError as error:
             self.say(f"no checkpoint at step {self.step} ({error.strerror}); {self.saved or 'none'} serves meanwhile")
 
     def restore(self) -> None:
+        found = checkpoint.shared(self._newest)
+        self.step = found.step if found else 0
+        if found is not None:
+            self._load(found)
+        if world.leads():
+            cut_back(self.folder.metrics, self.step)
+            cut_back(self.folder.lambdas, self.step)
+
+    def _newest(self) -> checkpoint.Checkpoint | None:
         found, damaged = checkpoint.newest(self.folder.checkpoints)
         if damaged and found is None:
             raise UserError(
@@ -149,13 +177,14 @@ class Loop:
             )
         if damaged and found is not None:
             self.say(f"{damaged[0].name} is damaged; going on from {found.path.name}")
-        self.step = found.step if found else 0
-        if found is not None:
-            self._load(found)
-        cut_back(self.folder.metrics, self.step)
-        cut_back(self.folder.lambdas, self.step)
+        return found
 
     def _load(self, found: checkpoint.Checkpoint) -> None:
+        if found.state.get("data", self.training.fingerprint) != self.training.fingerprint:
+            raise UserError(
+                f"the data is not what this run began with ({found.path} has another fingerprint); "
+                "put the files back, or train anew in another --out"
+            )
         try:
             self.training.load_state_dict(found.state["training"])
             self.recorder.load_state_dict(found.state["recorder"], self.runtime.device)
@@ -168,11 +197,16 @@ class Loop:
     def finish(self) -> dict[str, Any]:
         name, model = self.training.evaluated()
         weights = {key: value.detach().cpu().contiguous().clone() for key, value in model.state_dict().items()}
-        checkpoint.write_atomically(self.folder.model, safetensors.torch.save(weights, metadata={"weights": name}))
+        if world.leads():
+            checkpoint.write_atomically(self.folder.model, safetensors.torch.save(weights, metadata={"weights": name}))
         self.closing()
-        summary = summarise(self.training, name, cut_back(self.folder.metrics, self.step))
-        self.folder.write_summary(summary)
-        return summary
+
+        def write() -> dict[str, Any]:
+            summary = summarise(self.training, name, cut_back(self.folder.metrics, self.step))
+            self.folder.write_summary(summary)
+            return summary
+
+        return world.agreed(write)
 
     def say(self, text: str) -> None:
         for listener in self.listeners:

@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from metamixup.engine.checkpoint import like
 from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.schedule import Schedule
+from metamixup.errors import UserError
 from metamixup.meta import MetaStage
 from metamixup.methods.ema import EMA
 from metamixup.methods.guess_study import GuessStudy
@@ -18,6 +19,8 @@ from metamixup.methods.method import Method
 
 class Source(Protocol):
     """Batches as a pure function of the step."""
+
+    batch_size: int
 
     @property
     def steps_per_epoch(self) -> int: ...
@@ -29,7 +32,7 @@ class Source(Protocol):
 class Training:
     """`evaluation` sets are scored by name after each `evaluate_every`-th epoch and the last; `wrong` tells of each
     training image whether its label was made wrong on purpose, for the record alone; `split` is kept with the run;
-    `about` goes into the summary as it stands."""
+    `fingerprint` tells this data from any other; `about` goes into the summary as it stands."""
 
     model: nn.Module
     method: Method
@@ -52,11 +55,22 @@ class Training:
     evaluate_every: int = 1
     checkpoint_minutes: float = 5.0
     split: dict[str, Tensor] = field(default_factory=dict)
+    fingerprint: str = ""
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
     def steps(self) -> int:
         return self.epochs * self.steps_per_epoch
+
+    def check_shares(self, processes: int) -> None:
+        """Every process must have an equal share of every batch: means over processes are then means over batches."""
+        for name, source in (("train", self.train), ("meta", self.meta), ("unlabelled", self.unlabelled)):
+            if processes > 1 and source is not None and source.batch_size % processes:
+                raise UserError(
+                    f"{processes} processes cannot share {name} batches of {source.batch_size} images equally; "
+                    f"the nearest that can be shared is {max(1, source.batch_size // processes) * processes} "
+                    "(batch_size, meta.batch_size, ssl.batch_size)"
+                )
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Every network of the run, by name."""

@@ -11,6 +11,7 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from metamixup import __version__, data, models
 from metamixup.data import DataSet, ImageSet, Split, Stream
 from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
+from metamixup.data.fingerprint import fingerprint
 from metamixup.data.pixels import scaled
 from metamixup.data.splits import default_meta_per_class
 from metamixup.data.stream import Normalise
@@ -77,6 +78,7 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
         evaluate_every=settings.evaluate_every,
         checkpoint_minutes=settings.checkpoint_minutes,
         split=vars(parts),
+        fingerprint=fingerprint(found),
         about=_about(settings, found, parts),
     )
 
@@ -208,8 +210,9 @@ def whole_set(name: str, found: DataSet, images: ImageSet) -> EvaluationSet:
 def evaluation_set(name: str, found: DataSet, images: ImageSet, index: Tensor) -> EvaluationSet:
     normalise = Normalise(found.mean, found.std, images.images)
 
-    def batches() -> Iterator[tuple[Tensor, Tensor]]:
-        for part in index.split(EVALUATION_BATCH):
+    def batches(rank: int = 0, world: int = 1) -> Iterator[tuple[Tensor, Tensor]]:
+        parts = index.split(EVALUATION_BATCH)
+        for part in parts[len(parts) * rank // world : len(parts) * (rank + 1) // world]:
             yield normalise(images.images[part]), images.labels[part]
 
     return EvaluationSet(name, batches)

@@ -18,7 +18,7 @@ from metamixup.engine.folder import RunFolder, read_lines
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.scores import calibration_bins
 from metamixup.engine.training import Training
-from metamixup.mixing import mix
+from metamixup.mixing import mix, world
 
 MISTAKES = 14
 CONFUSED = 20
@@ -33,6 +33,8 @@ def write_gallery(folder: RunFolder, training: Training, found: DataSet, runtime
         return
     with runtime.autocast():
         logits, labels = predict(training.evaluated()[1], tested, runtime)
+    if not world.leads():
+        return
     lines = read_lines(folder.lambdas)
     record = {
         "classes": list(found.classes),

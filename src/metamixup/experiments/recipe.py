@@ -123,7 +123,7 @@ def read_recipe(path: Path) -> Recipe:
         return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:
         raise UserError("\n".join(f"{path}: {problem}" for problem in _problems(error))) from error

@@ -43,7 +43,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return flat(tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} is not TOML: {error}") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,6 +1,7 @@
 """A run in its folder: begun, gone on with, or found finished. What the command line and a grid of runs share."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from metamixup.experiments.gallery import write_gallery
 from metamixup.experiments.kept import keep_split, keep_whitening
 from metamixup.experiments.resolve import contradiction, read_config, write_config
 from metamixup.experiments.schema import Settings
+from metamixup.mixing import world
 
 
 def begin(
@@ -27,11 +29,16 @@ def begin(
 
     Everything is built before the first file is written: a mistake in the settings leaves no trace.
     """
-    _refuse_other(folder)
+    world.agreed(lambda: _refuse_other(folder))
     go = _prepared(folder, settings, listeners, interrupt)
-    with folder.locked():
-        _refuse_other(folder)  # another process may have been faster
-        write_config(folder.config, settings)
+    with ExitStack() as held:
+
+        def take() -> None:
+            held.enter_context(folder.locked())
+            _refuse_other(folder)  # another process may have been faster
+            write_config(folder.config, settings)
+
+        world.agreed(take)
         return go()
 
 
@@ -47,16 +54,25 @@ def resume(
     `given` are the dotted settings that the user named; they must not contradict the stored ones. A finished run is
     left as it is.
     """
-    if not folder.config.exists():
+    found = world.agreed(lambda: _found(folder, given))
+    if found is None:
         return begin(folder, settings, listeners, interrupt)
+    if found["summary"] is not None:
+        return found["summary"]
+    with ExitStack() as held:
+        world.agreed(lambda: held.enter_context(folder.locked()))
+        return _prepared(folder, Settings(**found["settings"]), listeners, interrupt)()
+
+
+def _found(folder: RunFolder, given: dict[str, Any]) -> dict[str, Any] | None:
+    """The run in that folder as plain data, its summary if it is finished; None if there is no run."""
+    if not folder.config.exists():
+        return None
     stored = read_config(folder.config)
     problem = contradiction(given, stored)
     if problem:
         raise UserError(f"--resume: {problem} ({folder.config}); drop it or choose another --out")
-    if folder.finished:
-        return folder.read_summary()
-    with folder.locked():
-        return _prepared(folder, stored, listeners, interrupt)()
+    return {"settings": stored.model_dump(), "summary": folder.read_summary() if folder.finished else None}
 
 
 def _refuse_other(folder: RunFolder) -> None:
@@ -70,9 +86,11 @@ def _prepared(
     folder: RunFolder, settings: Settings, listeners: Sequence[Listener], interrupt: Interrupt | None
 ) -> Callable[[], dict[str, Any]]:
     """All objects of the run are made; calling the result trains."""
+    listeners = listeners if world.leads() else ()
     runtime = Runtime(settings.threads, settings.precision, settings.device)
     found = build_data(settings, _decoding(listeners))
     training = build_training(settings, found)
+    training.check_shares(world.size())
     budget, labels = settings.ssl.labels, training.about["labels"]
     if budget is not None and labels != budget:
         for listener in listeners:

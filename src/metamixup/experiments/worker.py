@@ -54,19 +54,31 @@ def _patiently(folder: RunFolder, given: dict[str, Any], listener: Listener) -> 
             time.sleep(0.2)
 
 
-class Reporter(Listener):
-    """Tells the grid how far a run is, and ends the process when the grid is gone."""
+class Watch(Listener):
+    """Ends the process when whoever started it is gone, as if it had been killed too: the next one goes on from the
+    checkpoint."""
+
+    def __init__(self) -> None:
+        self.parent = os.getppid()
+
+    def stepped(self, step: int, loss: float) -> None:
+        if os.getppid() != self.parent:
+            os._exit(1)
+
+
+class Reporter(Watch):
+    """Tells the grid how far a run is."""
 
     def __init__(self, answers: TextIO):
-        self.answers, self.parent = answers, os.getppid()
+        super().__init__()
+        self.answers = answers
         self.steps, self.told = 1, 0.0
 
     def started(self, epochs: int, steps_per_epoch: int, step: int) -> None:
         self.steps = epochs * steps_per_epoch
 
     def stepped(self, step: int, loss: float) -> None:
-        if os.getppid() != self.parent:
-            os._exit(1)  # as if killed with the grid: the next one goes on from the checkpoint
+        super().stepped(step, loss)
         if time.monotonic() - self.told > 0.5:
             self.told = time.monotonic()
             _answer(self.answers, {"progress": step / self.steps})

@@ -50,7 +50,8 @@ class MetaStage:
         generator: torch.Generator,
     ) -> Mixture:
         due, self.steps = self.due, self.steps + 1
-        lam = self.policy.draw(pairs, generator).to(pairs.partner.device)  # line 2: random initialise λ
+        lam = self.policy.draw(pairs, generator)  # line 2: random initialise λ
+        lam = lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
 
         part = pairs.first(math.ceil(self.fraction * len(lam)))
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from metamixup.errors import UserError
 from metamixup.meta.lookahead import Net, Parameters, leaving_no_trace, network
-from metamixup.mixing import Mixture
+from metamixup.mixing import Mixture, world
 
 
 def last_linear(model: nn.Module, forward: Callable[[Net], Any]) -> str:
@@ -96,7 +96,7 @@ class Headed:
     def _moved(self, _: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         h = inputs[0]
         if self.centred:
-            h = h - h.mean(tuple(range(h.ndim - 1)))
+            h = h - world.joint_mean(h.mean(tuple(range(h.ndim - 1))))
         return output + F.linear(h, self.step["weight"], self.step.get("bias"))
 
 

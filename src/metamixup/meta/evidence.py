@@ -19,6 +19,7 @@ from metamixup.errors import UserError
 from metamixup.meta.classifier import classifier_of
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import leaving_no_trace, network
+from metamixup.mixing import world
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Evidence:
         with leaving_no_trace(model):
             batch = _seen(layer, lambda: loss(net, lam))
             meta = _seen(layer, lambda: meta_loss(net))
-        return torch.cat([torch.stack([-_gains(rows, meta), rows.loss], 1) for rows in (batch, meta)])
+        directions = _directions(meta)
+        return torch.cat([torch.stack([-_gains(rows, directions), rows.loss], 1) for rows in (batch, meta)])
 
 
 def _seen(layer: nn.Module, forward: Callable[[], Tensor]) -> Seen:
@@ -76,12 +78,17 @@ def _seen(layer: nn.Module, forward: Callable[[], Tensor]) -> Seen:
     return Seen(h, torch.softmax(logits.detach().float(), 1), len(h) * delta.float())
 
 
-def _gains(rows: Seen, meta: Seen) -> Tensor:
+def _directions(meta: Seen) -> list[Tensor]:
+    """G of the odd half of the meta batch and of the even one, (F, C) each."""
+    towards = meta.h - world.mean(meta.h.mean(0))
+    halves = [(towards[1 - half :: 2], meta.delta[1 - half :: 2]) for half in (0, 1)]
+    return [world.mean(h.T @ witnesses / max(len(witnesses), 1)) for h, witnesses in halves]
+
+
+def _gains(rows: Seen, directions: list[Tensor]) -> Tensor:
     """(B,) how much trusting each sample lowers the meta loss, to first order and up to a common factor."""
-    towards, judged = meta.h - meta.h.mean(0), rows.h - rows.h.mean(0)
+    judged = rows.h - world.mean(rows.h.mean(0))
     gains = torch.empty(len(rows.h), device=rows.h.device)
-    for half in (0, 1):
-        witnesses = meta.delta[1 - half :: 2]
-        gradient = towards[1 - half :: 2].T @ witnesses / max(len(witnesses), 1)
+    for half, gradient in enumerate(directions):
         gains[half::2] = (rows.delta[half::2] * (judged[half::2] @ gradient)).sum(1)
     return gains

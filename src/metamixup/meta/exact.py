@@ -13,6 +13,7 @@ from metamixup.errors import UserError, unknown
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import ahead, gradient, leaving_no_trace, network, scaled, trainable
 from metamixup.meta.second_order import FastSecondDerivatives
+from metamixup.mixing import world
 
 
 def meta_gradient(
@@ -30,15 +31,16 @@ def meta_gradient(
         with FastSecondDerivatives():
             virtual = loss(network(model, theta), lam)
         g = gradient(virtual, theta, create_graph=True)
-        at = ahead(theta, g, eta) if lookahead else theta
-        u = scaled(gradient(meta_loss(network(model, at)), at), eta)
+        at = ahead(theta, world.mean_all(g), eta) if lookahead else theta
+        u = scaled(world.mean_all(gradient(meta_loss(network(model, at)), at)), eta)
         reached = [name for name in theta if g[name].requires_grad]
         if not reached:
             return torch.zeros_like(lam)
         (product,) = torch.autograd.grad(
             [g[n] for n in reached], lam, [u[n] for n in reached], allow_unused=True, materialize_grads=True
         )
-    return -product
+    # g is the mean over the processes: what this one adds to it counts 1/N.
+    return -product / world.size()
 
 
 class Exact:

@@ -20,6 +20,7 @@ from metamixup.meta.lookahead import (
     scaled,
     trainable,
 )
+from metamixup.mixing import world
 
 
 class FiniteDifference:
@@ -36,8 +37,11 @@ class FiniteDifference:
         with leaving_no_trace(model), same_noise(model) as rewind:
             lam = lam.detach().requires_grad_()
             theta = trainable(model, eta)
-            at = ahead(theta, gradient(loss(network(model, theta), lam), theta), eta) if self.lookahead else theta
-            u = scaled(gradient(meta_loss(network(model, at)), at), eta)
+            at = theta
+            if self.lookahead:
+                g = gradient(loss(network(model, theta), lam), theta)
+                at = ahead(theta, world.mean_all(g), eta)
+            u = scaled(world.mean_all(gradient(meta_loss(network(model, at)), at)), eta)
             norm = torch.stack([value.norm() for value in u.values()]).norm()
             if norm == 0:
                 return torch.zeros_like(lam)
@@ -50,7 +54,7 @@ class FiniteDifference:
                 (grad,) = torch.autograd.grad(
                     loss(network(model, moved), lam), lam, allow_unused=True, materialize_grads=True
                 )
-                return grad
+                return grad / world.size()  # of the mean over the processes
 
             if self.two_sided:
                 return -(slope(epsilon) - slope(-epsilon)) / (2 * epsilon)

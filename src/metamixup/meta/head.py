@@ -21,6 +21,7 @@ from metamixup.errors import UserError
 from metamixup.meta.classifier import Headed, classifier_of, rates_of
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import Parameters, ahead, gradient, leaving_no_trace, scaled
+from metamixup.mixing import world
 
 BLENDS = ("features", "input")
 
@@ -75,12 +76,12 @@ class Head:
         if not g["weight"].requires_grad:
             return torch.zeros_like(lam)
         if self.lookahead:
-            net.step = ahead(step, g, rates)
-        u = scaled(self.memory(gradient(meta_loss(net), net.step)), rates)
+            net.step = ahead(step, world.mean_all(g), rates)
+        u = scaled(self.memory(world.mean_all(gradient(meta_loss(net), net.step))), rates)
         (product,) = torch.autograd.grad(
             list(g.values()), lam, [u[key] for key in g], allow_unused=True, materialize_grads=True
         )
-        return -product
+        return -product / world.size()  # g is the mean over the processes
 
     def state_dict(self) -> dict[str, Any]:
         return {"blend": self.blend, **self.memory.state_dict()}

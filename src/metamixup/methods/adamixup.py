@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from metamixup.errors import UserError
 from metamixup.methods.batch import Batch
 from metamixup.methods.method import Method, Net
-from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy
+from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, world
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,15 @@ class AdaMixUp(Method):
 
     def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
         half = paired(len(batch.x))
-        partner = draw_partners([half], generator).to(batch.x.device)
-        return Pairs(partner, batch.y[:half], None if batch.index is None else batch.index[:half])
+        partner = own_partners([half], generator).to(batch.x.device)
+        index = None if batch.index is None else batch.index[:half]
+        return Pairs(partner, batch.y[:half], index, places=world.places([half]))
 
     def prepare(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Batch:
-        shape = (2, paired(len(batch.x)), *batch.x.shape[1:])
+        shape = (2, paired(len(batch.x)) * world.size(), *batch.x.shape[1:])
         # A normal cut off at two deviations, by its inverse distribution function.
         low = 0.5 * (1 + torch.erf(torch.tensor(-(2**0.5))))
-        uniform = low + (1 - 2 * low) * torch.rand(shape, generator=generator)
+        uniform = low + (1 - 2 * low) * world.part(torch.rand(shape, generator=generator), 1)
         gates = torch.special.ndtri(uniform).to(batch.x.device, batch.x.dtype)
         return GatedBatch(**{**vars(batch), "gates": gates})
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from metamixup.methods.batch import Batch
-from metamixup.mixing import Mixture, Pairs
+from metamixup.mixing import Mixture, Pairs, world
 
 
 def joined(*parts: Tensor | None) -> Tensor:
@@ -19,7 +19,8 @@ def block_pairs(batch: Batch, partner: Tensor, copies: int = 1) -> Pairs:
     labels = joined(batch.y, *[batch.guesses] * copies)
     known = batch.index is not None and batch.u_index is not None
     index = joined(batch.index, *[batch.u_index] * copies) if known else None
-    return Pairs(partner.to(labels.device), labels, index)
+    places = world.places([len(batch.y), *[len(joined(batch.guesses))] * copies])
+    return Pairs(partner.to(labels.device), labels, index, places=places)
 
 
 def counted(mask: Tensor, mixture: Mixture) -> Tensor:

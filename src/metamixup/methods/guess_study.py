@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from metamixup.methods.batch import Batch
+from metamixup.mixing import world
 
 
 class GuessStudy:
@@ -29,6 +30,12 @@ class GuessStudy:
             used = used & (truth >= 0)
             right = batch.guesses.argmax(1).cpu() == truth
             self._counts.update(guessed=int(used.sum()), right=int(right[used].sum()))
+
+    def collect(self) -> None:
+        """The counts of all processes go to the one that leads."""
+        names = ("seen", "above", "guessed", "right")
+        counts = world.total(torch.tensor([self._counts[name] for name in names]))
+        self._counts = Counter(dict(zip(names, counts.tolist(), strict=True)) if world.leads() else {})
 
     def records(self) -> dict[str, float]:
         """Of the samples since the last reading: the share above σ, and how many of the guesses used are right."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from metamixup.methods.batch import Batch
-from metamixup.mixing import Mixture, Pairs, draw_partners
+from metamixup.mixing import Mixture, Pairs, own_partners, world
 
 Net = Callable[[Tensor], Tensor]
 
@@ -32,7 +32,8 @@ class Method:
 
     def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
         """Partners, drawn once a step."""
-        return Pairs(draw_partners([len(batch.x)], generator).to(batch.x.device), batch.y, batch.index)
+        partner = own_partners([len(batch.x)], generator).to(batch.x.device)
+        return Pairs(partner, batch.y, batch.index, places=world.places([len(batch.x)]))
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
         """Named terms, scalars that the engine adds up and records. A pure function of `net`."""

@@ -13,7 +13,7 @@ from metamixup.methods.method import Net
 from metamixup.methods.quiet import predict, quiet
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.semi_supervised import SemiSupervised
-from metamixup.mixing import Mixture, Pairs, draw_partners, sharpen, soft_cross_entropy
+from metamixup.mixing import Mixture, Pairs, own_partners, sharpen, soft_cross_entropy
 
 
 def interleaved(sizes: list[int]) -> list[Tensor]:
@@ -71,7 +71,7 @@ class MixMatch(SemiSupervised):
     def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
         """Partners come from the shuffled union of labelled and unlabelled samples, B + K·U of them."""
         n = len(batch.x) + self.views * len(joined(batch.u))
-        return block_pairs(batch, draw_partners([n], generator), copies=self.views)
+        return block_pairs(batch, own_partners([n], generator), copies=self.views)
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
         n, mixture = len(batch.x), folded(mixture)

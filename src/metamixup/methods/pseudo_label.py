@@ -12,7 +12,7 @@ from metamixup.methods.method import Net
 from metamixup.methods.quiet import predict
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.semi_supervised import SemiSupervised
-from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
+from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 
 
 class PseudoLabel(SemiSupervised):
@@ -37,7 +37,7 @@ class PseudoLabel(SemiSupervised):
 
     def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
         # line 2: 2B coefficients, one for each labelled and each unlabelled sample; the blocks keep to themselves
-        return block_pairs(batch, draw_partners([len(batch.x), len(joined(batch.u))], generator))
+        return block_pairs(batch, own_partners([len(batch.x), len(joined(batch.u))], generator))
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
         # lines 8 and 12: MixUp with λ, and again with λ*

@@ -12,7 +12,7 @@ from metamixup.methods.method import Net
 from metamixup.methods.quiet import predict, quiet
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.semi_supervised import SemiSupervised
-from metamixup.mixing import Mixture, soft_cross_entropy
+from metamixup.mixing import Mixture, soft_cross_entropy, world
 
 
 def divergence(p: Tensor, logits: Tensor) -> Tensor:
@@ -37,7 +37,8 @@ def adversarial(
     net: Net, x: Tensor, p: Tensor, generator: torch.Generator, epsilon: float, xi: float, iterations: int
 ) -> Tensor:
     """The direction of norm ε in which the predictions p for x change most, (B, …), found by power iteration."""
-    d = unit(torch.randn(x.shape, generator=generator, dtype=x.dtype)).to(x.device)
+    shape = (len(x) * world.size(), *x.shape[1:])
+    d = unit(world.part(torch.randn(shape, generator=generator, dtype=x.dtype))).to(x.device)
     for _ in range(iterations):
         with torch.enable_grad():
             r = (xi * d).requires_grad_()

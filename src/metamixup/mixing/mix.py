@@ -1,9 +1,12 @@
 """Blends of samples (Eq. 1 of the paper). Pure: nothing is drawn, moved or changed in place."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+
+from metamixup.mixing import world
 
 
 def mix(a: Tensor, b: Tensor, lam: Tensor | float) -> Tensor:
@@ -24,17 +27,27 @@ class Pairs:
 
     partner: (B,) or fewer, the second sample of each pair, as a position in the batch;
     labels: (B, C) the soft labels of the batch; index: (B,) each sample's position in the training set, and
-    meta_index: (M,) each meta image's in the meta set, for policies that remember them.
+    meta_index: (M,) each meta image's in the meta set, for policies that remember them;
+    places: (B,) each pair's place in the whole step, where several processes share it.
     """
 
     partner: Tensor
     labels: Tensor
     index: Tensor | None = None
     meta_index: Tensor | None = None
+    places: Tensor | None = None
+
+    def drawn(self, sample: Callable[[int], Tensor]) -> Tensor:
+        """`sample(n)` gives something for each of n pairs, (…, n): drawn for the whole step, of which these pairs keep
+        theirs, so that all processes draw alike."""
+        if self.places is None:
+            return sample(len(self.partner))
+        return sample(len(self.partner) * world.size())[..., self.places]
 
     def first(self, n: int) -> "Pairs":
         """The pairs of the first n samples; their partners may lie anywhere, so all labels stay."""
-        return replace(self, partner=self.partner[:n], index=None if self.index is None else self.index[:n])
+        index, places = (None if rows is None else rows[:n] for rows in (self.index, self.places))
+        return replace(self, partner=self.partner[:n], index=index, places=places)
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,20 @@ class Mixture:
         return mix(y[: len(self.partner)], y[self.partner], self.lam)
 
 
-def draw_partners(sizes: list[int], generator: torch.Generator) -> Tensor:
-    """One permutation for each block of the batch, so that blocks (labelled, unlabelled) keep to themselves."""
+def draw_partners(sizes: list[int], generator: torch.Generator, parts: int = 1) -> Tensor:
+    """One permutation for each block of the batch, so that blocks (labelled, unlabelled) keep to themselves; and so do
+    the `parts` of each block, as they do where every part is a process of its own."""
+    sizes = [n // parts for n in sizes for _ in range(parts)]
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     return torch.cat([start + torch.randperm(n, generator=generator) for start, n in zip(starts, sizes, strict=True)])
+
+
+def own_partners(sizes: list[int], generator: torch.Generator) -> Tensor:
+    """Partners for this process's share of the batch, whose blocks have these sizes."""
+    own = world.places(sizes)
+    if own is None:
+        return draw_partners(sizes, generator)
+    whole = draw_partners([n * world.size() for n in sizes], generator, parts=world.size())
+    place = torch.empty_like(whole)
+    place[own] = torch.arange(len(own))
+    return place[whole[own]]

@@ -32,7 +32,6 @@ class Beta(Policy):
         self.alpha, self.per = alpha, per
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
-        n = len(pairs.partner)
         if self.per == "batch":
-            return sample_beta(self.alpha, self.alpha, 1, generator).expand(n).clone()
-        return sample_beta(self.alpha, self.alpha, n, generator)
+            return sample_beta(self.alpha, self.alpha, 1, generator).expand(len(pairs.partner)).clone()
+        return pairs.drawn(lambda n: sample_beta(self.alpha, self.alpha, n, generator))

@@ -31,8 +31,10 @@ class CutMix(Beta):
         self.image_size = image_size
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
-        n = 1 if self.per == "batch" else len(lam)
-        centre = torch.rand(2, n, generator=generator).expand(2, len(lam)).to(lam.device)
+        if self.per == "batch":
+            centre = torch.rand(2, 1, generator=generator).expand(2, len(lam)).to(lam.device)
+        else:
+            centre = pairs.drawn(lambda n: torch.rand(2, n, generator=generator)).to(lam.device)
         side = (1 - lam).clamp(min=0).sqrt()
         rows, columns = (_inside(c, side, size) for c, size in zip(centre.unbind(), self.image_size, strict=True))
         keep = ~(rows[:, :, None] & columns[:, None, :])

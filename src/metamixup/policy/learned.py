@@ -7,7 +7,7 @@ Eq. 13 to the letter), `clip` (Algorithm 1, clamped), `logit` (λ = sigmoid(w), 
 import torch
 from torch import Tensor
 
-from metamixup.mixing import Pairs
+from metamixup.mixing import Pairs, world
 from metamixup.policy.beta import Beta
 from metamixup.policy.policy import Policy
 
@@ -16,7 +16,7 @@ PROJECTIONS = ("paper", "clip", "logit")
 
 def unit_rms(grad: Tensor) -> Tensor:
     """The gradient scaled to a root mean square of one over the batch; a zero gradient stays zero."""
-    rms = grad.square().mean().sqrt()
+    rms = world.mean(grad.square().mean()).sqrt()
     return torch.where(rms > 0, grad / rms, torch.zeros_like(grad))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metamixup.mixing import Pairs
+from metamixup.mixing import Pairs, world
 from metamixup.policy.learned import Learned
 from metamixup.policy.policy import Policy
 
@@ -70,7 +70,7 @@ class Persistent(Policy):
         self.scale = 0.0  # running mean square of a pair's gradient
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
-        uniform = torch.rand(len(pairs.partner), generator=generator).clamp(1e-6, 1 - 1e-6)
+        uniform = pairs.drawn(lambda n: torch.rand(n, generator=generator)).clamp(1e-6, 1 - 1e-6)
         return torch.sigmoid(self.log_sigma(pairs).exp() * torch.logit(uniform))
 
     def log_sigma(self, pairs: Pairs) -> Tensor:
@@ -80,17 +80,21 @@ class Persistent(Policy):
         return (value if cell is None else value + self.own[cell]).clamp(-WIDEST, WIDEST)
 
     def refine(self, lam: Tensor, grad: Tensor, pairs: Pairs) -> Tensor:
-        self._learn(lam.detach().cpu().float(), grad.detach().cpu().float(), pairs)
+        exact = torch.promote_types(lam.dtype, torch.float32)
+        self.common, self.own = self.common.to(exact), self.own.to(exact)
+        self._learn(lam.detach().cpu().to(exact), grad.detach().cpu().to(exact), pairs)
         return lam if self.one_step is None else self.one_step.refine(lam, grad, pairs)
 
     def _learn(self, lam: Tensor, grad: Tensor, pairs: Pairs) -> None:
         group, cell = self._places(pairs)
         inner = lam.clamp(1e-6, 1 - 1e-6)
         slope = grad * inner * (1 - inner) * torch.logit(inner)  # ∂λ/∂log σ = λ(1−λ)·σε, and σε is λ's logit
+        # Every process learns from the pairs of all, so that the policy stays alike in all of them.
+        slope, group = world.gathered(slope), world.gathered(group)
         self.common += self.adam.step(torch.zeros_like(self.common).index_add_(0, group, slope))
         self.common.clamp_(-WIDEST, WIDEST)
         if cell is not None:
-            self._learn_own(slope, cell)
+            self._learn_own(slope, world.gathered(cell))
 
     def _learn_own(self, slope: Tensor, cell: Tensor) -> None:
         """A step on the mean slope of each pair in the batch, in units of a single pair's, against the pull."""
@@ -99,7 +103,7 @@ class Persistent(Policy):
         if self.scale == 0:
             return
         seen, place = cell.unique(return_inverse=True)
-        sums = torch.zeros(len(seen)).index_add_(0, place, slope / self.scale**0.5)
+        sums = slope.new_zeros(len(seen)).index_add_(0, place, slope / self.scale**0.5)
         mean = sums / torch.bincount(place, minlength=len(seen))
         self.own[seen] -= self.step_size * (mean + self.pull * self.own[seen])
 

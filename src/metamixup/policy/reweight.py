@@ -8,7 +8,7 @@ an estimator with `lookahead=False` is the same, since the loss is linear in the
 import torch
 from torch import Tensor
 
-from metamixup.mixing import Pairs
+from metamixup.mixing import Pairs, world
 from metamixup.policy.policy import Policy
 
 
@@ -23,5 +23,5 @@ class Reweight(Policy):
 
     def refine(self, lam: Tensor, grad: Tensor, pairs: Pairs) -> Tensor:
         helpful = (-grad).clamp(min=0)
-        total = helpful.sum()
+        total = world.mean(helpful.sum())  # each process's loss is then weighted with N, and their mean is the sum
         return torch.where(total > 0, helpful / total, lam)

@@ -6,12 +6,13 @@ sample keeps a running score, and its trust is how its score stands among those 
 trusted one, and λ_i : 1 − λ_i becomes λ_i·t_i : (1 − λ_i)·t_j. Where nothing is wrong all trust is 1: MixUp.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from metamixup.mixing import Mixture, Pairs
+from metamixup.mixing import Mixture, Pairs, world
 from metamixup.policy.beta import Beta
 from metamixup.policy.calibration import Curve, calibrate
 from metamixup.policy.policy import Policy
@@ -94,8 +95,10 @@ class Trust(Policy):
         score = self._score(grad.detach())
         batch, meta = score[: len(lam)], score[len(lam) :]
         self._now = batch if pairs.index is None else None
-        self.samples.learn(pairs.index, batch)
-        self._learn_clean(meta, pairs)
+        # Every process learns what all of them have seen, so that their memories stay alike.
+        seen = replace(pairs, index=_gathered(pairs.index), meta_index=_gathered(pairs.meta_index))
+        self.samples.learn(seen.index, world.gathered(batch))
+        self._learn_clean(world.gathered(meta), seen)
         if self.refined % RECALIBRATE == 0:
             self._calibrate()
         self.refined += 1
@@ -104,7 +107,7 @@ class Trust(Policy):
     def _score(self, grad: Tensor) -> Tensor:
         """High is to be trusted. The gain is measured in its root mean square over the run: in units of the batch's,
         the noise of a batch without a signal would look like one."""
-        square = float(grad[:, 0].square().mean())
+        square = float(world.mean(grad[:, 0].square().mean()))
         self.square += (square - self.square) * max(0.05, 1 / (self.refined + 1))
         gain = -grad[:, 0] / max(self.square, 1e-24) ** 0.5
         return gain - SUPPORT * grad[:, 1].clamp(-WORST_LOSS, WORST_LOSS)
@@ -141,7 +144,7 @@ class Trust(Policy):
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         trust, self._now = self.trust(pairs), None
-        partner = replace_distrusted(pairs.partner, trust, generator)
+        partner = replace_distrusted(pairs, trust, generator)
         first, second = lam * trust, (1 - lam) * trust[partner]
         return Mixture(torch.where(first + second > 0, first / (first + second), lam), partner)
 
@@ -157,8 +160,13 @@ class Trust(Policy):
         self.square, self.owed, self.refined = float(state["square"]), float(state["owed"]), int(state["refined"])
 
 
-def replace_distrusted(partner: Tensor, trust: Tensor, generator: torch.Generator) -> Tensor:
+def _gathered(index: Tensor | None) -> Tensor | None:
+    return None if index is None else world.gathered(index)
+
+
+def replace_distrusted(pairs: Pairs, trust: Tensor, generator: torch.Generator) -> Tensor:
     """A partner stays with the probability of its trust; otherwise one is drawn in proportion to trust. (B,)"""
-    stay, place = torch.rand(2, len(partner), generator=generator).to(partner.device)
+    partner = pairs.partner
+    stay, place = pairs.drawn(lambda n: torch.rand(2, n, generator=generator)).to(partner.device)
     drawn = torch.searchsorted(trust.cumsum(0), place * trust.sum()).clamp(max=len(partner) - 1)
     return torch.where(stay < trust[partner], partner, drawn)

@@ -1,0 +1,83 @@
+"""Several processes for one run: started here, by torchrun or by a cluster's own means. The command is the same."""
+
+import os
+import socket
+import warnings
+from typing import Any
+
+from lightning_fabric import Fabric
+from lightning_fabric.strategies import DDPStrategy
+
+from metamixup.errors import UserError, unknown
+from metamixup.mixing import world
+
+STRATEGIES = ("ddp",)
+
+
+def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator: str = "auto") -> None:
+    """Join the other processes of this run, and start those of this machine unless somebody has.
+
+    Under torchrun its numbers count. Without it, `nodes` > 1 needs MASTER_ADDR, MASTER_PORT and NODE_RANK on each.
+    """
+    if strategy == "fsdp":
+        raise UserError(
+            "strategy 'fsdp' cuts the parameters up, and the estimators call the network with whole ones of another "
+            "point; use --strategy ddp"
+        )
+    if strategy not in STRATEGIES:
+        raise unknown("strategy", strategy, STRATEGIES)
+    given = os.environ
+    if "TORCHELASTIC_RUN_ID" in given or {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"} <= given.keys():
+        devices, nodes = _torchrun(devices, nodes)
+    if devices * nodes > 1:
+        _listen_on_loopback(given, nodes)
+        make_fabric("32", accelerator, devices, nodes).launch()
+
+
+def restarted() -> bool:
+    """Has torchrun started this process again after a failure?"""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+def make_fabric(precision: str, accelerator: str, devices: int | None = None, nodes: int | None = None) -> Fabric:
+    """Left out, devices and nodes are those of the processes that are joined already."""
+    if devices is None or nodes is None:
+        devices = devices_here()
+        nodes = world.size() // devices
+    # Buffers are averaged by the engine, and methods call the network several times a step.
+    strategy: Any = DDPStrategy(broadcast_buffers=False) if devices * nodes > 1 else "auto"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Fabric(
+            accelerator=accelerator,
+            devices=devices,
+            num_nodes=nodes,
+            strategy=strategy,
+            precision=precision,  # type: ignore[arg-type]
+        )
+
+
+def _torchrun(devices: int, nodes: int) -> tuple[int, int]:
+    here, everywhere = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    if devices not in (1, here) or nodes not in (1, everywhere // here):
+        raise UserError(
+            f"torchrun has started {here} processes on each of {everywhere // here} nodes: leave out "
+            "--devices and --nodes"
+        )
+    return here, everywhere // here
+
+
+def devices_here() -> int:
+    """How many processes of the run that was joined are on this machine."""
+    if world.size() == 1:
+        return 1
+    return int(os.environ.get("LOCAL_WORLD_SIZE", 0)) or world.size() // int(os.environ["METAMIXUP_NODES"])
+
+
+def _listen_on_loopback(given: Any, nodes: int) -> None:
+    """A port of one's own, so that two runs on one machine do not meet."""
+    given["METAMIXUP_NODES"] = str(nodes)
+    if nodes == 1 and "MASTER_PORT" not in given:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            given["MASTER_ADDR"], given["MASTER_PORT"] = "127.0.0.1", str(free.getsockname()[1])
