@@ -26,6 +26,10 @@ lint: .venv/dev
 chaos: .venv/dev
 	OMP_NUM_THREADS=1 .venv/bin/python benchmarks/chaos.py --faults 100 --minutes 40
 
+# Tables in the documents, made again from the records under results/.
+results: .venv/dev
+	.venv/bin/python -m metamixup.report.markers README.md docs/results/*.md
+
 docs: .venv/dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 
