@@ -93,6 +93,17 @@ def test_looking_at_blends_teaches_nobody(trained):
     assert all(torch.equal(v, before[k]) for k, v in run.training.model.state_dict().items())
 
 
+def test_an_old_checkpoint_leaves_the_weights(trained, monkeypatch):
+    """Its policy is lost with it: blends are refused where the policy had something to remember."""
+    monkeypatch.setattr("metamixup.engine.training.Training.load_state_dict", lambda self, state: state["unheard of"])
+    plain, learned = (rebuild(path) for path in trained)
+    assert not plain.whole
+    assert next(iter(plain.mixed(10)))[0].isfinite().all()
+    if learned.training.stage.policy.state_dict():
+        with pytest.raises(UserError, match="no checkpoint that this version reads"):
+            next(iter(learned.mixed(10)))
+
+
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_a_folder_that_is_no_run_is_refused(name, tmp_path):
     with pytest.raises(UserError, match="no run folder"):

@@ -60,7 +60,7 @@ class Rebuilt:
         t = self.training
         if not self.whole and t.stage.policy.state_dict():
             raise UserError(
-                f"{self.records.path}: without a checkpoint what its policy learned is lost; train it again"
+                f"{self.records.path}: no checkpoint that this version reads, so its policy is lost; train it again"
             )
         policy = copy.deepcopy(t.stage.policy.state_dict())
         steps = min(t.steps, -(-samples // self._batch_size()))
@@ -87,9 +87,19 @@ def rebuild(path: Path, data_dir: str | None = None) -> Rebuilt:
     found = build_data(settings)
     training = build_training(settings, found)
     stepper = Stepper(training, Runtime(usable_threads(), settings.precision, settings.device), lambda text: None)
-    newest, _ = checkpoint.newest(folder.checkpoints)
-    if newest is not None:
-        training.load_state_dict(newest.state["training"])
-    else:
+    whole = _restored(training, folder)
+    if not whole:
         load_weights(training.evaluated()[1], folder)
-    return Rebuilt(records, found, build_split(settings, found), training, stepper, newest is not None)
+    return Rebuilt(records, found, build_split(settings, found), training, stepper, whole)
+
+
+def _restored(training: Training, folder: RunFolder) -> bool:
+    """Is the newest checkpoint there, and one that this version can read?"""
+    newest, _ = checkpoint.newest(folder.checkpoints)
+    if newest is None:
+        return False
+    try:
+        training.load_state_dict(newest.state["training"])
+    except (KeyError, RuntimeError, ValueError):
+        return False
+    return True
