@@ -61,11 +61,11 @@ def _figure(found: dict[str, dict[str, Tensor]]) -> Any:
         for axis, title in zip(axes, titles, strict=True):
             label(axis, title, "", "least distance to another label")
         for axis in axes[:2]:
-            axis.set_xticks(range(len(found)), [plain(name).replace(", ", "\n") for name in found])
+            axis.set_xticks([])  # the third panel's legend names the colours
             axis.margins(y=0.15)
         label(axes[2], titles[2], "distance / mean of real images", "blends (%)")
         axes[2].set_xlim(0, _far(found))
-        axes[2].legend()
+        axes[2].legend(loc="lower right")
     return figure
 
 
