@@ -1,7 +1,8 @@
 # The two commands of the README: `make train` and `make test`. Each sets itself up on a fresh machine.
 PYTHON ?= python3
 PIP := .venv/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt
-DATA_DIR ?= .data
+# What `make bench` reads the loader's share of a step from.
+BENCH_DATA ?= fashion
 
 .PHONY: train test setup lint bench chaos results docs clean
 
@@ -13,6 +14,7 @@ test: .venv/dev
 
 # What each estimator costs and is worth on this machine, with the peers beside it.
 bench: .venv/dev
+	.venv/bin/python benchmarks/loader_share.py --data $(BENCH_DATA)
 	.venv/bin/metamixup bench --quality --memory --growth --json bench.json --page docs/cost.md
 
 setup: .venv/dev
