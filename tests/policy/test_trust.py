@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 from metamixup import Beta, MetaMixUp
 from metamixup.mixing import Pairs
 from metamixup.policy import Reverse, Shuffle, Trust
-from metamixup.policy.trust import RECENT, Memory, replace_distrusted
+from metamixup.policy.trust import RECENT, Memory, favour_trusted, replace_distrusted
 
 
 def blobs(n: int, seed: int, share_wrong: float = 0.4):
@@ -111,3 +111,44 @@ def test_memory_is_a_mean_that_becomes_a_running_one_and_stays_bounded():
     for _ in range(3):
         memory.learn(None, torch.randn(RECENT - 5))
     assert len(memory.recent) == RECENT
+
+
+def test_fewer_pairs_are_blended_as_the_learning_rate_falls():
+    pairs = Pairs(torch.randperm(2000), torch.zeros(2000, 3), torch.arange(2000))
+
+    def blended(policy: Trust) -> float:
+        lam = policy.draw(pairs, torch.Generator().manual_seed(1))
+        return float(((lam > 0) & (lam < 1)).float().mean())
+
+    policy = Trust()
+    for rate, expected in ((0.02, 1.0), (0.1, 1.0), (0.06, 1.0), (0.025, 0.5), (0.005, 0.1), (0.0, 0.0), (0.1, 1.0)):
+        policy.settle(rate)
+        assert blended(policy) == pytest.approx(expected, abs=0.05), rate
+
+
+def test_a_rate_that_is_always_zero_blends_as_mixup_does():
+    policy = Trust()
+    policy.settle(0.0)
+    assert policy.blended == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (0.2, 0.6), (0.9, 0.1), (0.0, 0.5), (0.0, 0.0)])
+def test_the_larger_share_falls_to_a_side_in_proportion_to_its_trust(first: float, second: float):
+    n = 20_000
+    pairs = Pairs(torch.arange(n), torch.zeros(n, 3))
+    generator = torch.Generator().manual_seed(3)
+    lam = torch.rand(n, generator=generator)
+    ours = favour_trusted(lam, torch.full((n,), first), torch.full((n,), second), pairs, generator)
+    expected = first / (first + second) if first + second else 0.5
+    assert float((ours > 0.5).float().mean()) == pytest.approx(expected, abs=0.02)
+    assert torch.equal(torch.maximum(ours, 1 - ours), torch.maximum(lam, 1 - lam)), "only the sides change"
+    if first == second:
+        assert torch.equal(ours, lam)
+
+
+def test_what_settles_a_run_goes_on_after_a_restart():
+    policy, again = Trust(), Trust()
+    for rate in (0.1, 0.02):
+        policy.settle(rate)
+    again.load_state_dict(policy.state_dict())
+    assert (again.peak, again.blended) == (0.1, pytest.approx(0.4))

@@ -50,6 +50,8 @@ class MetaStage:
         generator: torch.Generator,
     ) -> Mixture:
         due, self.steps = self.due, self.steps + 1
+        if due:
+            self.policy.settle(max(eta.values(), default=0.0))
         lam = self.policy.draw(pairs, generator)  # line 2: random initialise λ
         lam = lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
 

@@ -1,5 +1,5 @@
 """Pre-activation ResNets for small images (He et al. 2016): 18 and 34 layers as in Table I, and the narrow CIFAR
-family of 6n + 2 layers for quick runs."""
+family of 6n + 2 layers and one of 6 for quick runs."""
 
 from torch import nn
 
@@ -19,5 +19,19 @@ def preact_resnet(blocks: list[int], width: int, num_classes: int, in_channels: 
         channels = out
     stages["pool"] = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(), *global_average())
     model = Staged(stages, channels, num_classes, mixable=("layer1", "layer2"))
+    initialise(model.stages)
+    return model
+
+
+def tiny_preact_resnet(num_classes: int, in_channels: int) -> Staged:
+    """Eight layers for hundreds of runs on two cores: the stem and all three blocks halve the resolution."""
+    stages: dict[str, nn.Module] = {
+        "stem": nn.Conv2d(in_channels, 8, 3, 2, padding=1, bias=False),
+        "layer1": PreActBlock(8, 16, 2),
+        "layer2": PreActBlock(16, 32, 2),
+        "layer3": PreActBlock(32, 64, 2),
+        "pool": nn.Sequential(nn.BatchNorm2d(64), nn.ReLU(), *global_average()),
+    }
+    model = Staged(stages, 64, num_classes, mixable=("layer1", "layer2"))
     initialise(model.stages)
     return model

@@ -10,7 +10,7 @@ from metamixup.errors import UserError, unknown
 from metamixup.models.cnn import cnn2d, cnn3, cnn_bn
 from metamixup.models.own import own_model
 from metamixup.models.preact_block import PLAIN
-from metamixup.models.preact_resnet import preact_resnet
+from metamixup.models.preact_resnet import preact_resnet, tiny_preact_resnet
 from metamixup.models.resnet50 import resnet50
 from metamixup.models.wide_resnet import PROTOCOL, wide_resnet
 
@@ -20,6 +20,7 @@ MODELS: dict[str, Builder] = {
     "cnn3": cnn3,
     "cnn2d": cnn2d,
     "cnn-bn": cnn_bn,
+    "preact-resnet8-tiny": lambda classes, channels, _: tiny_preact_resnet(classes, channels),
     "preact-resnet8": lambda classes, channels, _: preact_resnet([1, 1, 1], 16, classes, channels),
     "preact-resnet8-half": lambda classes, channels, _: preact_resnet([1, 1, 1], 16, classes, channels, stride=2),
     "preact-resnet20": lambda classes, channels, _: preact_resnet([3, 3, 3], 16, classes, channels),

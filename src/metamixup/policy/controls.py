@@ -24,6 +24,9 @@ class Control(Policy):
             raise ValueError(f"a control belongs to a learned policy; {type(policy).__name__} learns nothing")
         self.policy, self.estimator, self.every = policy, policy.estimator, policy.every
 
+    def settle(self, rate: float) -> None:
+        self.policy.settle(rate)
+
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         return self.policy.draw(pairs, generator)
 

@@ -16,6 +16,9 @@ class Policy:
     every = 1  # steps between two refinements, unless another number is asked for
     by_class = False  # does it look at classes, so that targets without any are not for it?
 
+    def settle(self, rate: float) -> None:
+        """Told the learning rate before every refinement: as a run comes to rest a policy may blend less."""
+
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """The first λ of each pair, (B,). It may carry a graph to the policy's own parameters."""
         raise NotImplementedError

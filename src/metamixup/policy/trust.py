@@ -1,9 +1,11 @@
 """MixUp with a persistent trust in each sample's label, learned from the meta set: the product's own policy.
 
-λ ~ Beta(α, α) as MixUp draws it. Every k-th step the meta set judges the samples of the batch (`meta.evidence`); each
-sample keeps a running score, and its trust is how its score stands among those of the clean meta images
-(`policy.calibration`). Trust then decides who is blended and which side counts: a distrusted partner is replaced by a
-trusted one, and λ_i : 1 − λ_i becomes λ_i·t_i : (1 − λ_i)·t_j. Where nothing is wrong all trust is 1: MixUp.
+λ ~ Beta(α, α) as MixUp draws it, until the learning rate has fallen to half its peak; from there on fewer and fewer
+pairs are blended, so that the network comes to rest on the images themselves. Every k-th step the meta set judges the
+samples of the batch (`meta.evidence`); each sample keeps a running score, and its trust is how its score stands among
+those of the clean meta images (`policy.calibration`). Trust then decides who is blended and which side counts: a
+distrusted partner is replaced by a trusted one, the larger share goes to the side that is trusted more, and
+λ_i : 1 − λ_i becomes λ_i·t_i : (1 − λ_i)·t_j. Where nothing is wrong all trust is 1: MixUp.
 """
 
 from dataclasses import replace
@@ -18,11 +20,13 @@ from metamixup.policy.calibration import Curve, calibrate
 from metamixup.policy.policy import Policy
 
 SUPPORT = 0.5  # weight of the network's own loss beside the meta-gradient, both in units of about one
+SETTLING = 0.5  # share of its peak below which the learning rate settles the network
 WORST_LOSS = 8.0  # beyond this a loss says nothing more
 RECALIBRATE = 8  # refinements between two calibrations
 FEWEST = 20  # scores of clean images before trust is drawn from them
 MOST = 20_000  # scores that a calibration looks at
 RECENT = 2048  # scores kept where samples come without an index
+NUMBERS = ("square", "owed", "refined", "peak", "blended")  # of a policy's state
 
 
 class Memory:
@@ -81,10 +85,20 @@ class Trust(Policy):
         self.samples, self.clean = Memory(memory), Memory(memory)
         self.curve: Curve | None = None
         self.square, self.owed, self.refined = 0.0, 0.0, 0
+        self.peak, self.blended = 0.0, 1.0  # the highest learning rate, and the share of pairs that are blended
         self._now: Tensor | None = None  # scores of a batch without indices, until it is blended
 
+    def settle(self, rate: float) -> None:
+        self.peak = max(self.peak, rate)
+        self.blended = min(1.0, rate / (SETTLING * self.peak)) if self.peak > 0 else 1.0
+
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
-        return self.beta.draw(pairs, generator)
+        """A pair that is not blended is its larger share alone."""
+        lam = self.beta.draw(pairs, generator)
+        if self.blended == 1:
+            return lam
+        alone = pairs.drawn(lambda n: torch.rand(n, generator=generator)) >= self.blended
+        return torch.where(alone, lam.round(), lam)
 
     def virtual(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         """The batch is judged as it is, unblended."""
@@ -145,19 +159,21 @@ class Trust(Policy):
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         trust, self._now = self.trust(pairs), None
         partner = replace_distrusted(pairs, trust, generator)
+        lam = favour_trusted(lam, trust, trust[partner], pairs, generator)
         first, second = lam * trust, (1 - lam) * trust[partner]
         return Mixture(torch.where(first + second > 0, first / (first + second), lam), partner)
 
     def state_dict(self) -> dict[str, Any]:
         curve = {} if self.curve is None else {"knots": self.curve.knots, "trust": self.curve.trust}
-        numbers = {"square": self.square, "owed": self.owed, "refined": self.refined}
+        numbers = {name: getattr(self, name) for name in NUMBERS}
         return {"samples": self.samples.state_dict(), "clean": self.clean.state_dict(), "curve": curve, **numbers}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.samples.load_state_dict(state["samples"])
         self.clean.load_state_dict(state["clean"])
         self.curve = Curve(**state["curve"]) if state["curve"] else None
-        self.square, self.owed, self.refined = float(state["square"]), float(state["owed"]), int(state["refined"])
+        for name in NUMBERS:
+            setattr(self, name, type(getattr(self, name))(state[name]))
 
 
 def _gathered(index: Tensor | None) -> Tensor | None:
@@ -170,3 +186,12 @@ def replace_distrusted(pairs: Pairs, trust: Tensor, generator: torch.Generator) 
     stay, place = pairs.drawn(lambda n: torch.rand(2, n, generator=generator)).to(partner.device)
     drawn = torch.searchsorted(trust.cumsum(0), place * trust.sum()).clamp(max=len(partner) - 1)
     return torch.where(stay < trust[partner], partner, drawn)
+
+
+def favour_trusted(lam: Tensor, first: Tensor, second: Tensor, pairs: Pairs, generator: torch.Generator) -> Tensor:
+    """The larger share falls to the first side with probability t_i / (t_i + t_j), where MixUp's coin is fair: it
+    changes sides only as often as that takes. lam, first, second: (B,), the latter two the sides' trust."""
+    ahead = torch.where(lam > 0.5, second - first, first - second)
+    change = ahead / (first + second).clamp_min(1e-12)
+    coin = pairs.drawn(lambda n: torch.rand(n, generator=generator)).to(lam.device)
+    return torch.where(coin < change, 1 - lam, lam)
