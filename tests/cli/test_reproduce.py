@@ -10,6 +10,7 @@ import pytest
 
 from metamixup.cli import run
 from metamixup.engine.folder import RunFolder
+from metamixup.experiments.records import read_records
 
 TINY = """
 title = "A small table"
@@ -78,6 +79,17 @@ def test_controls_and_replay_stand_in_the_table(recipe, tmp_path, capsys):
     assert entries[0]["published"] == 1.25
     assert "# A small table" in capsys.readouterr().out
     assert (tmp_path / "runs" / "tiny" / "table.html").exists()
+
+
+def test_records_are_collected_again_without_running(recipe, tmp_path, capsys):
+    out = tmp_path / "runs" / "tiny"
+    assert run(["reproduce", recipe, "--seeds", "1", "--methods", "mixup"]) == 0
+    (record,) = read_records(out / "records.jsonl")
+    assert (record["cell"], record["seed"], record["epochs"]) == ("digits/cnn-bn/mixup", 0, 3)
+    (out / "records.jsonl").unlink()
+    assert run(["reproduce", recipe, "--seeds", "2", "--methods", "mixup", "--collect"]) == 0
+    assert read_records(out / "records.jsonl") == [record]
+    assert "1 of 2 runs are finished" in capsys.readouterr().out
 
 
 def test_dry_run_prints_the_grid_and_writes_nothing(recipe, tmp_path, capsys):

@@ -1,13 +1,12 @@
 """λ by class pair over the epochs of a run, pooled to so many frames that a page stays small."""
 
-import zlib
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from metamixup.engine.lambdas import read_pairs
+from metamixup.engine.lambdas import readable_pairs
 
 
 @dataclass(frozen=True)
@@ -24,19 +23,12 @@ class Frame:
 
 def frames(lines: list[dict[str, Any]], most: int | None = None) -> list[Frame]:
     """Up to `most` frames (all epochs if None) from lines of lambda.jsonl; damaged lines are left out."""
-    tables = [(line["epoch"], table) for line in lines if (table := _tables(line)) is not None]
+    tables = [(line["epoch"], table) for line in lines if (table := readable_pairs(line)) is not None]
     if not tables:
         return []
     size = tables[-1][1]["mean"].shape
     tables = [entry for entry in tables if entry[1]["mean"].shape == size]
     return [_pooled(part) for part in _parts(tables, most or len(tables))]
-
-
-def _tables(line: dict[str, Any]) -> dict[str, np.ndarray] | None:
-    try:
-        return read_pairs(line)
-    except (KeyError, ValueError, TypeError, zlib.error):
-        return None
 
 
 def _parts(entries: list[Any], most: int) -> list[list[Any]]:

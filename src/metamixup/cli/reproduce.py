@@ -31,6 +31,9 @@ def reproduce(
     on: Annotated[str, typer.Option(help="Where: local, or ray.")] = "local",
     address: Annotated[str | None, typer.Option(help="A Ray cluster; else $RAY_ADDRESS, or this machine.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the grid and its expected cost.")] = False,
+    collect: Annotated[
+        bool, typer.Option("--collect", help="Write the files from what is finished; run nothing.")
+    ] = False,
 ) -> None:
     """Run every method of a table side by side, and put the results beside the published numbers.
 
@@ -47,7 +50,11 @@ def reproduce(
         data_dir=data_dir and str(Path(data_dir).expanduser().absolute()),
     )
     name = Path(table).stem
-    run_table(table, choice, out or Path("runs") / (f"{name}-quick" if quick else name), dry_run, jobs, on, address)
+    place = out or Path("runs") / (f"{name}-quick" if quick else name)
+    if collect:
+        collect_table(table, choice, place)
+    else:
+        run_table(table, choice, place, dry_run, jobs, on, address)
 
 
 def run_table(
@@ -71,12 +78,22 @@ def run_table(
     with GridView(reproduction) as view:
         grid = reproduction.go(runner, jobs or at_once, view)
     print((out / "table.md").read_text(encoding="utf-8"))
-    print(f"{out / 'table.md'}, table.json and table.html; {grid.count('skipped')} runs were finished before")
+    print(f"{out / 'table.md'}, .json, .html and records.jsonl; {grid.count('skipped')} runs were finished before")
     if grid.count("interrupted", "waiting", "running"):
         print("interrupted; the same command goes on from here")
         raise typer.Exit(75)
     if grid.count("failed"):
         raise typer.Exit(1)
+
+
+def collect_table(name: str, choice: "Choice", out: Path) -> None:
+    from metamixup.experiments.recipe import load_recipe
+    from metamixup.experiments.reproduce import Reproduction
+
+    reproduction = Reproduction(load_recipe(name), choice, out)
+    grid = reproduction.collect(make_runner("local", None, out)[0])
+    done = f"{grid.count('skipped')} of {len(grid.runs)} runs are finished"
+    print(f"{done}; {out / 'table.md'}, .json, .html and records.jsonl")
 
 
 def make_runner(on: str, address: str | None, out: Path) -> "tuple[Runner, int]":

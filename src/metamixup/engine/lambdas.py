@@ -110,6 +110,14 @@ def read_pairs(line: dict[str, Any]) -> dict[str, np.ndarray]:
     return tables
 
 
+def readable_pairs(line: dict[str, Any]) -> dict[str, np.ndarray] | None:
+    """`read_pairs`, or None for a line that is damaged or tells nothing of class pairs."""
+    try:
+        return read_pairs(line)
+    except (KeyError, ValueError, TypeError, zlib.error):
+        return None
+
+
 def _coarse(fine: Tensor) -> list[int]:
     return fine.view(BINS, -1).sum(1).tolist()
 

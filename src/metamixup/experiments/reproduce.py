@@ -10,6 +10,7 @@ from metamixup.experiments.cells import Cell, Choice, Run, plan_cells, plan_runs
 from metamixup.experiments.check import refuse_problems
 from metamixup.experiments.grid import Grid
 from metamixup.experiments.recipe import Recipe
+from metamixup.experiments.records import Record, run_record, write_records
 from metamixup.experiments.runner import Runner
 from metamixup.experiments.table import budget, make_table
 from metamixup.experiments.table_files import Frame, write_table
@@ -23,6 +24,7 @@ class Reproduction:
         self.variant = recipe.quick if choice.quick else recipe.full
         self.cells: list[Cell] = plan_cells(recipe, choice)
         self.runs: list[Run] = plan_runs(self.cells, range(choice.seeds or self.variant.seeds), out)
+        self._records: dict[Run, Record] = {}  # each is made once: it reads the run's own records
 
     def go(self, runner: Runner, jobs: int, watch: Callable[[Grid], None]) -> Grid:
         """Run what is not finished. The table's files are written whenever a run has ended, so that a killed grid
@@ -56,8 +58,22 @@ class Reproduction:
         }
         return make_table(self.cells, summaries, self.recipe.reference, self.recipe.baseline)
 
+    def records(self, grid: Grid) -> list[Record]:
+        for run, state in grid.states.items():
+            if run.shown and state.summary is not None and run not in self._records:
+                self._records[run] = run_record(run, state.summary)
+        return list(self._records.values())
+
     def write(self, grid: Grid) -> None:
         write_table(self.out, self.frame(failures(grid)), self.entries(grid))
+        planned = [(run.cell.name, run.seed) for run in self.runs if run.shown]
+        write_records(self.out / "records.jsonl", self.records(grid), planned)
+
+    def collect(self, runner: Runner) -> Grid:
+        """Write the files from what is finished and run nothing, also while another process runs the grid."""
+        grid = Grid(self.runs, runner, 1)
+        self.write(grid)
+        return grid
 
     def frame(self, more: Sequence[str] = ()) -> Frame:
         note = [self.variant.note] if self.variant.note else []
