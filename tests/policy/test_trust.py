@@ -126,9 +126,11 @@ def test_fewer_pairs_are_blended_as_the_learning_rate_falls():
         assert blended(policy) == pytest.approx(expected, abs=0.05), rate
 
 
-def test_a_rate_that_is_always_zero_blends_as_mixup_does():
-    policy = Trust()
-    policy.settle(0.0)
+@pytest.mark.parametrize(("settle", "rates"), [(0.5, (0.0, 0.0)), (0.0, (0.1, 0.001)), (0.5, (0.1, 0.05))])
+def test_it_blends_as_mixup_does_until_the_rate_has_fallen_below_its_share(settle: float, rates: tuple[float, float]):
+    policy = Trust(settle=settle)
+    for rate in rates:
+        policy.settle(rate)
     assert policy.blended == 1
 
 

@@ -82,7 +82,7 @@ POLICIES: dict[str, Callable[[PolicySettings, ImageSize], Policy]] = {
     "fixed": lambda p, size: Fixed(p.lam),
     "beta": lambda p, size: Beta(p.alpha, p.per),
     "cutmix": lambda p, size: CutMix(size, p.alpha, p.per),
-    "trust": lambda p, size: Trust(p.alpha, p.memory),
+    "trust": lambda p, size: Trust(p.alpha, p.memory, p.settle),
     "reweight": lambda p, size: Reweight(),
     "learned": lambda p, size: _learned(p),
     "persistent": lambda p, size: Persistent(

@@ -35,7 +35,8 @@ class OptimizerSettings(Section):
 
 class PolicySettings(Section):
     """Where λ comes from. `lam` is fixed's, `alpha` and `per` are Beta's (and of the first λ of a learned policy);
-    `memory` is the rate of trust's running scores; `granularity`, `rate`, `pull` and `one_step` are persistent's;
+    `memory` is the rate of trust's running scores, `settle` the share of its peak below which the learning rate thins
+    its blends out (0: never); `granularity`, `rate`, `pull` and `one_step` are persistent's;
     `replay` is the run folder whose final policy the control of that name serves."""
 
     name: str = "trust"
@@ -46,6 +47,7 @@ class PolicySettings(Section):
     projection: Literal["paper", "clip", "logit"] = "logit"
     normalise: bool = True
     memory: Annotated[float, Field(gt=0, le=1)] = 0.3
+    settle: Share = 0.5
     granularity: Literal["data", "same-class", "class-pair"] = "class-pair"
     rate: Positive = 0.05
     pull: NotNegative = 0.5

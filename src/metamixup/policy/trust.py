@@ -20,7 +20,6 @@ from metamixup.policy.calibration import Curve, calibrate
 from metamixup.policy.policy import Policy
 
 SUPPORT = 0.5  # weight of the network's own loss beside the meta-gradient, both in units of about one
-SETTLING = 0.5  # share of its peak below which the learning rate settles the network
 WORST_LOSS = 8.0  # beyond this a loss says nothing more
 RECALIBRATE = 8  # refinements between two calibrations
 FEWEST = 20  # scores of clean images before trust is drawn from them
@@ -73,15 +72,16 @@ class Memory:
 
 
 class Trust(Policy):
-    """`memory` is the rate of the running scores. Samples without an index are judged anew in every refined step."""
+    """`memory` is the rate of the running scores; `settle` the share of its peak below which the learning rate thins the
+    blends out, 0 for never. Samples without an index are judged anew in every refined step."""
 
     learned = True
     estimator = "evidence"
     every = 4
     by_class = True
 
-    def __init__(self, alpha: float = 1.0, memory: float = 0.3):
-        self.beta = Beta(alpha)
+    def __init__(self, alpha: float = 1.0, memory: float = 0.3, settle: float = 0.5):
+        self.beta, self.settling = Beta(alpha), settle
         self.samples, self.clean = Memory(memory), Memory(memory)
         self.curve: Curve | None = None
         self.square, self.owed, self.refined = 0.0, 0.0, 0
@@ -90,7 +90,8 @@ class Trust(Policy):
 
     def settle(self, rate: float) -> None:
         self.peak = max(self.peak, rate)
-        self.blended = min(1.0, rate / (SETTLING * self.peak)) if self.peak > 0 else 1.0
+        threshold = self.settling * self.peak
+        self.blended = min(1.0, rate / threshold) if threshold > 0 else 1.0
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """A pair that is not blended is its larger share alone."""
