@@ -72,8 +72,8 @@ class Memory:
 
 
 class Trust(Policy):
-    """`memory` is the rate of the running scores; `settle` the share of its peak below which the learning rate thins the
-    blends out, 0 for never. Samples without an index are judged anew in every refined step."""
+    """`memory` is the rate of the running scores; `settle` the share of its peak below which the learning rate thins
+    the blends out, 0 for never. Samples without an index are judged anew in every refined step."""
 
     learned = True
     estimator = "evidence"
