@@ -6,6 +6,8 @@ import pytest
 from documents import ROOT
 
 from metamixup.errors import UserError
+from metamixup.experiments.cells import Choice, plan_cells
+from metamixup.experiments.recipe import load_recipe
 from metamixup.report.markers import filled, main
 
 ENTRIES = [
@@ -47,5 +49,36 @@ def test_records_that_are_none(document):
         filled(document)
 
 
+def test_parts_of_a_comparison_are_filled_and_its_figures_drawn(tmp_path):
+    records, page = tmp_path / "winners.jsonl", tmp_path / "page.md"
+    page.write_text(
+        "Prose stays.\n<!-- table winners.jsonl summary -->\n<!-- /table -->\n\n"
+        "<!-- table winners.jsonl figure-differences -->\n<!-- /table -->\nMore of it.\n"
+    )
+    assert main(["--check", str(page)]) == 0  # no records yet
+    planned = plan_cells(load_recipe("winners"), Choice())
+    cell = next(cell.name for cell in planned if (cell.column, cell.row) == ("digits", "metamixup"))
+    records.write_text(json.dumps({"cell": cell, "seed": 0, "test_error": 1.5}))
+    assert main(["--check", str(page)]) == 1
+    assert not (tmp_path / "winners-differences.svg").exists()
+    assert main([str(page)]) == 0
+    text = page.read_text()
+    assert text.startswith("Prose stays.\n")
+    assert text.endswith("More of it.\n")
+    assert "| Digits | missing | missing | **1.50** | missing |" in text
+    assert "(winners-differences.svg)" in text
+    assert (tmp_path / "winners-differences.svg").read_text().startswith("<?xml")
+    records.write_text(json.dumps({"cell": cell, "seed": 0, "test_error": 2.5}))
+    assert main(["--check", str(page)]) == 1
+
+
+def test_a_part_that_does_not_exist(tmp_path):
+    (tmp_path / "winners.jsonl").write_text("")
+    (tmp_path / "page.md").write_text("<!-- table winners.jsonl verdicts -->\n<!-- /table -->\n")
+    with pytest.raises(UserError, match="did you mean 'verdict'"):
+        filled(tmp_path / "page.md")
+
+
 def test_the_projects_own_documents_are_not_behind():
-    assert main(["--check", str(ROOT / "README.md")]) == 0
+    documents = [ROOT / "README.md", *(ROOT / "docs" / "results").glob("*.md")]
+    assert main(["--check", *map(str, documents)]) == 0

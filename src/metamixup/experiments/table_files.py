@@ -117,11 +117,11 @@ def published_text(entry: Entry) -> str:
     return text + ("" if entry["provenance"] == "paper" else f" {entry['provenance']}")
 
 
-def difference_text(found: dict[str, float | None] | None) -> str:
+def difference_text(found: dict[str, float | None] | None, digits: int = 2) -> str:
     if found is None or found["diff"] is None:
         return "–"
-    interval = "" if found["low"] is None else f" [{found['low']:+.2f}, {found['high']:+.2f}]"
-    return f"{found['diff']:+.2f}{interval}"
+    interval = "" if found["low"] is None else f" [{found['low']:+.{digits}f}, {found['high']:+.{digits}f}]"
+    return f"{found['diff']:+.{digits}f}{interval}"
 
 
 def _with_spread(mean: float | None, std: float | None) -> str:

@@ -1,11 +1,17 @@
-"""Tables in documents, made from records and never typed: what stands between two markers is written anew.
+"""Tables and figures in documents, made from records and never typed: what stands between two markers is written anew,
+and all else is left alone.
 
-    <!-- table results/winners.json -->
+    <!-- table results/table1-cpu.json -->
     …
     <!-- /table -->
 
-`python -m metamixup.report.markers README.md` fills them, `--check` only tells whether they are up to date. A file of
-records is what `metamixup reproduce` writes as table.json; paths are relative to the document.
+    <!-- table results/winners.jsonl verdict -->
+    …
+    <!-- /table -->
+
+`python -m metamixup.report.markers README.md` fills them, `--check` only tells whether they are up to date. Records are
+what `metamixup reproduce` writes: a table.json, or a records.jsonl under the name of its recipe, of which a part is
+named (`report.comparison.parts`). Paths are relative to the document; figures are written beside it.
 """
 
 import json
@@ -16,19 +22,33 @@ from pathlib import Path
 from typing import Any
 
 from metamixup.errors import UserError
+from metamixup.report.comparison.parts import Part, make_part
 
 Entry = dict[str, Any]
-MARKED = re.compile(r"(<!-- table (?P<file>\S+) -->\n).*?(<!-- /table -->)", re.S)
+MARKED = re.compile(r"(<!-- table (?P<file>\S+?)(?: (?P<part>[\w-]+))? -->\n).*?(<!-- /table -->)", re.S)
 
 
 def filled(document: Path) -> str:
     """The document's text with all its tables as the records have them; tables without records stay as they are."""
 
     def table(match: re.Match[str]) -> str:
-        records = document.parent / match["file"]
-        return match[1] + compact_table(read_entries(records)) + match[3] if records.exists() else match[0]
+        part = made(document, match)
+        return match[0] if part is None else match[1] + part.text + match[4]
 
     return MARKED.sub(table, document.read_text(encoding="utf-8"))
+
+
+def figures(document: Path) -> dict[Path, str]:
+    """The files that its figures are in, with what belongs into them."""
+    parts = [made(document, match) for match in MARKED.finditer(document.read_text(encoding="utf-8"))]
+    return {document.parent / part.file: part.drawing() for part in parts if part is not None and part.file}
+
+
+def made(document: Path, match: re.Match[str]) -> Part | None:
+    records = document.parent / match["file"]
+    if not records.exists():
+        return None
+    return make_part(records, match["part"]) if match["part"] else Part(compact_table(read_entries(records)))
 
 
 def read_entries(path: Path) -> list[Entry]:
@@ -75,6 +95,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{document}: {'is behind its records' if '--check' in arguments else 'tables written'}")
         if "--check" not in arguments:
             document.write_text(text, encoding="utf-8")
+            for file, drawing in figures(document).items():
+                file.write_text(drawing, encoding="utf-8")
     return behind if "--check" in arguments else 0
 
 
