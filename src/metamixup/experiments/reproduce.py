@@ -8,7 +8,8 @@ from metamixup.engine.folder import RunFolder
 from metamixup.engine.interrupt import listening
 from metamixup.experiments.cells import Cell, Choice, Run, plan_cells, plan_runs
 from metamixup.experiments.check import refuse_problems
-from metamixup.experiments.grid import Grid
+from metamixup.experiments.earlier import earlier_folder
+from metamixup.experiments.grid import Grid, State
 from metamixup.experiments.recipe import Recipe
 from metamixup.experiments.records import Record, run_record, write_records
 from metamixup.experiments.runner import Runner
@@ -70,8 +71,12 @@ class Reproduction:
         write_records(self.out / "records.jsonl", self.records(grid), planned)
 
     def collect(self, runner: Runner) -> Grid:
-        """Write the files from what is finished and run nothing, also while another process runs the grid."""
+        """Write the files from what is finished and run nothing, also while another process runs the grid. Rivals' runs
+        of an earlier version count."""
         grid = Grid(self.runs, runner, 1)
+        for run, state in grid.states.items():
+            if state.summary is None and (folder := earlier_folder(run)) is not None:
+                grid.states[run] = State("skipped", 1.0, summary=RunFolder(folder).read_summary())
         self.write(grid)
         return grid
 

@@ -72,9 +72,9 @@ def classes(tasks: Sequence[Task]) -> Figure:
 
 
 def pairs(tasks: Sequence[Task]) -> Figure:
-    """Mixing by class pair in the last epoch, mean over the seeds."""
+    """Mixing by class pair in the last epoch, mean over seeds: the first image's class down, the second's across."""
     tables = [(task.title, table) for task in tasks if (table := _pair_table(task)) is not None]
-    figure, axes = _grid(len(tables), 6, 1.6, WIDE)
+    figure, axes = _grid(len(tables), 4, 1.9, WIDTH)
     for axis, (name, table) in zip(axes, tables, strict=True):
         image = axis.imshow(table, cmap=SEQUENTIAL, vmin=0, vmax=1)
         axis.grid(False)
