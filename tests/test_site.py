@@ -15,6 +15,7 @@ from documents import ROOT, blocks, pages, python
 
 from metamixup.cli import run
 from metamixup.cli.app import app
+from metamixup.experiments.registry import ESTIMATORS
 from metamixup.experiments.resolve import resolve
 from metamixup.experiments.schema import flat
 
@@ -109,6 +110,13 @@ def test_links_lead_somewhere(page):
 
 def slug(heading: str) -> str:
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
+
+
+def test_every_estimator_is_explained():
+    named = (ROOT / "docs" / "estimators.md").read_text(encoding="utf-8")
+    assert [name for name in ESTIMATORS if f"| `{name}` |" not in named] == []
+    rows = [line for line in named.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in rows}) == 1
 
 
 class Requests(HTMLParser):
