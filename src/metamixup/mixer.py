@@ -119,7 +119,8 @@ class MetaMixUp:
         the meta images' in theirs, for policies that remember them."""
         targets, place = self._targets(y, x), self._placed(x)
         partner = own_partners([len(x)], self.generator).to(x.device)
-        pairs = Pairs(partner, targets, _at(x, index), _at(x, meta_index), world.places([len(x)]))
+        meta_labels = None if x_meta is None or y_meta is None else self._targets(y_meta, x_meta)
+        pairs = Pairs(partner, targets, _at(x, index), _at(x, meta_index), meta_labels, world.places([len(x)]))
         if self._every is None:
             self.stage.every = 1 if index is None else self.stage.policy.every
 
@@ -127,9 +128,9 @@ class MetaMixUp:
             return self._loss(place.outputs(net, x, mixture), mixture.labels(targets))
 
         def meta_loss(net: Net) -> Tensor:
-            if x_meta is None or y_meta is None:
+            if x_meta is None or meta_labels is None:
                 raise ValueError("this step learns λ, so it needs a meta batch: mixer(x, y, x_meta, y_meta, lr=…)")
-            return self._loss(net(x_meta), self._targets(y_meta, x_meta))
+            return self._loss(net(x_meta), meta_labels)
 
         eta = learning_rates(self.model, lr) if self.stage.due else {}
         mixture = self.stage(self.model, train_loss, meta_loss, pairs, eta, self.generator)

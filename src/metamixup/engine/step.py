@@ -104,8 +104,8 @@ class Stepper:
             if t.meta is None:
                 raise ValueError("a learned policy needs a meta set")
             (x, *_), y, index = self._read(t.meta, step)
-            pairs = replace(pairs, meta_index=index)
             labels, eta = soft_labels(y, t.num_classes, x.dtype), learning_rates(t.model, t.optimizer)
+            pairs = replace(pairs, meta_index=index, meta_labels=labels)
             reading = time.perf_counter() - started
 
         def loss(net: Net, mixture: Mixture) -> Tensor:

@@ -28,6 +28,7 @@ class Pairs:
     partner: (B,) or fewer, the second sample of each pair, as a position in the batch;
     labels: (B, C) the soft labels of the batch; index: (B,) each sample's position in the training set, and
     meta_index: (M,) each meta image's in the meta set, for policies that remember them;
+    meta_labels: (M, C) the soft labels of the meta batch, in steps that learn from one;
     places: (B,) each pair's place in the whole step, where several processes share it.
     """
 
@@ -35,6 +36,7 @@ class Pairs:
     labels: Tensor
     index: Tensor | None = None
     meta_index: Tensor | None = None
+    meta_labels: Tensor | None = None
     places: Tensor | None = None
 
     def drawn(self, sample: Callable[[int], Tensor]) -> Tensor:

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 BINS = 20
+BENEFIT = 1.0  # of the doubt: deviations by which clean scores may have come out too few by chance
+CHANCE, CERTAIN = 2.0, 3.0  # deviations by which clean scores are missing at the low end: what chance does, what not
 
 
 class Curve:
@@ -29,7 +31,8 @@ def calibrate(scores: Tensor, clean: Tensor) -> Curve:
 
     It is π·f_clean/f_all in bins that hold equally many samples each, made monotone; the upper half of the samples is
     taken to be right, which fixes π. Clean samples that were not trained on can score higher as a whole; the best of
-    both are then laid on each other first.
+    both are then laid on each other first. A few clean images leave gaps by chance: each has the benefit of the doubt,
+    and all of them count as far as they go beyond chance together.
     """
     best = torch.tensor(0.9, device=scores.device)
     clean = clean - (clean.quantile(best) - scores.quantile(best)).clamp_min(0)
@@ -37,23 +40,34 @@ def calibrate(scores: Tensor, clean: Tensor) -> Curve:
     inner = edges[1:-1].contiguous()
     here, there = (torch.bincount(torch.bucketize(s, inner), minlength=BINS) for s in (scores, clean))
     expected = here / here.sum() * len(clean)
-    ratio = increasing(there.float(), expected)
-    upper = there[BINS // 2 :].sum() / expected[BINS // 2 :].sum().clamp_min(1e-12)
+    found, usual = increasing(there.float(), expected)
+    ratio = (found.sqrt() + BENEFIT / 2).square() / usual
+    upper = (there[BINS // 2 :].sum() / expected[BINS // 2 :].sum().clamp_min(1e-12)).clamp_min(1)
+    doubt = ((missing(there / upper, expected) - CHANCE) / (CERTAIN - CHANCE)).clamp(0, 1)
     knots = (edges[1:] + edges[:-1]) / 2
     knots[0], knots[-1] = edges[1], edges[-2]  # the outer bins reach far out: their inner edge is the better knot
-    return Curve(knots, (ratio / upper.clamp_min(1)).clamp(0, 1))
+    return Curve(knots, (1 - doubt * (1 - (ratio / upper).clamp(0, 1))).cummax(0).values)
 
 
-def increasing(counts: Tensor, expected: Tensor) -> Tensor:
-    """The increasing curve nearest to counts/expected: neighbours that fall are pooled (isotonic regression), and so is
-    a bin that ties have left empty."""
+def missing(counts: Tensor, expected: Tensor) -> Tensor:
+    """By how many standard deviations the lowest bins together fall short of what is expected there, for as many of the
+    lower half as show it best."""
+    short = (expected - counts).cumsum(0) / expected.cumsum(0).clamp_min(1e-12).sqrt()
+    return short[: BINS // 2].max()
+
+
+def increasing(counts: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
+    """Counts and what was expected, so that their ratio is the increasing curve nearest to counts/expected: neighbours
+    that fall are pooled (isotonic regression), and so is a bin that ties have left empty."""
     blocks: list[tuple[float, float, int]] = []  # counts, expected, bins
     for count, weight in zip(counts.tolist(), expected.tolist(), strict=True):
         blocks.append((count, weight, 1))
         while len(blocks) > 1 and _falls(*blocks[-2:]):
             last, before = blocks.pop(), blocks.pop()
             blocks.append((before[0] + last[0], before[1] + last[1], before[2] + last[2]))
-    return torch.tensor([count / weight for count, weight, n in blocks for _ in range(n)], device=counts.device)
+    pooled = [block[:2] for block in blocks for _ in range(block[2])]
+    found, usual = torch.tensor(pooled, device=counts.device).T
+    return found, usual
 
 
 def _falls(before: tuple[float, float, int], after: tuple[float, float, int]) -> bool:

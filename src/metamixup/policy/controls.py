@@ -65,10 +65,9 @@ class Shuffle(Control):
         return served[torch.randperm(len(served), generator=generator).to(served.device)]
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
-        if pairs.index is not None:
-            order = torch.randperm(len(pairs.index), generator=generator).to(pairs.index.device)
-            pairs = replace(pairs, index=pairs.index[order])
-        return self.policy.mixture(lam, pairs, generator)
+        order = torch.randperm(len(pairs.labels), generator=generator).to(pairs.labels.device)
+        index = None if pairs.index is None else pairs.index[order]
+        return self.policy.mixture(lam, replace(pairs, index=index, labels=pairs.labels[order]), generator)
 
 
 class Replay(Control):

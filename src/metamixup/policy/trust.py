@@ -5,7 +5,8 @@ pairs are blended, so that the network comes to rest on the images themselves. E
 samples of the batch (`meta.evidence`); each sample keeps a running score, and its trust is how its score stands among
 those of the clean meta images (`policy.calibration`). Trust then decides who is blended and which side counts: a
 distrusted partner is replaced by a trusted one, the larger share goes to the side that is trusted more, and
-λ_i : 1 − λ_i becomes λ_i·t_i : (1 − λ_i)·t_j. Where nothing is wrong all trust is 1: MixUp.
+λ_i : 1 − λ_i becomes λ_i·t_i : (1 − λ_i)·t_j. Where nothing is wrong all trust is 1: MixUp. Classes that the meta set
+has more of are favoured in the same way (`policy.balance`) as the network comes to rest.
 """
 
 from dataclasses import replace
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from metamixup.mixing import Mixture, Pairs, world
+from metamixup.policy.balance import Balance
 from metamixup.policy.beta import Beta
 from metamixup.policy.calibration import Curve, calibrate
 from metamixup.policy.policy import Policy
@@ -25,7 +27,8 @@ RECALIBRATE = 8  # refinements between two calibrations
 FEWEST = 20  # scores of clean images before trust is drawn from them
 MOST = 20_000  # scores that a calibration looks at
 RECENT = 2048  # scores kept where samples come without an index
-NUMBERS = ("square", "owed", "refined", "peak", "blended")  # of a policy's state
+PARTS = ("samples", "clean", "balance")  # of a policy's state, and its numbers
+NUMBERS = ("square", "owed", "refined", "peak", "blended")
 
 
 class Memory:
@@ -82,7 +85,7 @@ class Trust(Policy):
 
     def __init__(self, alpha: float = 1.0, memory: float = 0.3, settle: float = 0.5):
         self.beta, self.settling = Beta(alpha), settle
-        self.samples, self.clean = Memory(memory), Memory(memory)
+        self.samples, self.clean, self.balance = Memory(memory), Memory(memory), Balance()
         self.curve: Curve | None = None
         self.square, self.owed, self.refined = 0.0, 0.0, 0
         self.peak, self.blended = 0.0, 1.0  # the highest learning rate, and the share of pairs that are blended
@@ -114,6 +117,8 @@ class Trust(Policy):
         seen = replace(pairs, index=_gathered(pairs.index), meta_index=_gathered(pairs.meta_index))
         self.samples.learn(seen.index, world.gathered(batch))
         self._learn_clean(world.gathered(meta), seen)
+        if pairs.meta_labels is not None:
+            self.balance.learn(pairs.labels[: len(lam)], -grad[: len(lam), 0].detach() / self.scale, pairs.meta_labels)
         if self.refined % RECALIBRATE == 0:
             self._calibrate()
         self.refined += 1
@@ -124,8 +129,11 @@ class Trust(Policy):
         the noise of a batch without a signal would look like one."""
         square = float(world.mean(grad[:, 0].square().mean()))
         self.square += (square - self.square) * max(0.05, 1 / (self.refined + 1))
-        gain = -grad[:, 0] / max(self.square, 1e-24) ** 0.5
-        return gain - SUPPORT * grad[:, 1].clamp(-WORST_LOSS, WORST_LOSS)
+        return -grad[:, 0] / self.scale - SUPPORT * grad[:, 1].clamp(-WORST_LOSS, WORST_LOSS)
+
+    @property
+    def scale(self) -> float:
+        return max(self.square, 1e-24) ** 0.5
 
     def _learn_clean(self, meta: Tensor, pairs: Pairs) -> None:
         """Meta images are few and come up often. They are remembered as seldom as training samples are, the least
@@ -159,6 +167,8 @@ class Trust(Policy):
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         trust, self._now = self.trust(pairs), None
+        if self.blended < 1 and len(self.balance.seen):
+            trust = trust * (pairs.labels.float() @ self.balance.weights(1 - self.blended))
         partner = replace_distrusted(pairs, trust, generator)
         lam = favour_trusted(lam, trust, trust[partner], pairs, generator)
         first, second = lam * trust, (1 - lam) * trust[partner]
@@ -167,11 +177,12 @@ class Trust(Policy):
     def state_dict(self) -> dict[str, Any]:
         curve = {} if self.curve is None else {"knots": self.curve.knots, "trust": self.curve.trust}
         numbers = {name: getattr(self, name) for name in NUMBERS}
-        return {"samples": self.samples.state_dict(), "clean": self.clean.state_dict(), "curve": curve, **numbers}
+        parts = {name: getattr(self, name).state_dict() for name in PARTS}
+        return {**parts, "curve": curve, **numbers}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.samples.load_state_dict(state["samples"])
-        self.clean.load_state_dict(state["clean"])
+        for name in PARTS:
+            getattr(self, name).load_state_dict(state[name])
         self.curve = Curve(**state["curve"]) if state["curve"] else None
         for name in NUMBERS:
             setattr(self, name, type(getattr(self, name))(state[name]))
