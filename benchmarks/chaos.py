@@ -4,7 +4,8 @@
 
 Each run is killed (SIGKILL), preempted (SIGTERM), starved of disk or has its newest checkpoint damaged, again and
 again, and started anew with the same command until it ends. Its weights must then equal, to the bit, those of a twin
-that nobody disturbed. Full disks need root, for a small tmpfs; without it that fault is left out.
+that nobody disturbed. Full disks need a small tmpfs, mounted where no other process sees it, so that it is gone when
+this one is; where that is not allowed the fault is left out.
 """
 
 import argparse
@@ -18,11 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import torch
+from small_grid import recipe
 
 from metamixup import cli
 from metamixup.experiments import reproduce, run  # noqa: F401, imported once for all processes
@@ -34,30 +37,7 @@ METHODS = {
     "mean-teacher": ["--set", "ssl.labels=200"],
 }
 COMMON = ["--epochs", "30", "--threads", "1", "--set", "subset=600", "--set", "checkpoint_minutes=0.002"]
-GRID = """title = "Chaos"
-reference = "mixup"
-[rows]
-baseline = {}
-mixup = {}
-metamixup = {}
-[full]
-seeds = 2
-[full.base]
-epochs = 20
-batch_size = 128
-subset = 600
-[[full.columns]]
-data = "digits"
-model = "cnn3"
-rows = ["baseline", "mixup", "metamixup"]
-cost = 1
-[quick]
-seeds = 1
-[[quick.columns]]
-data = "digits"
-model = "cnn3"
-cost = 1
-"""
+GRID = recipe(["baseline", "mixup", "metamixup"], seeds=2, epochs=20)
 
 
 class Victim:
@@ -71,7 +51,7 @@ class Victim:
         """The command in a process of its own, forked: what it imports has been imported already."""
         more = ["--out", str(out)] if "reproduce" in self.command else ["--out", str(out), "--resume"]
         process = multiprocessing.get_context("fork").Process(
-            target=carry_out, args=([*self.command, *more], self.twin.with_suffix(".log"))
+            target=carry_out, args=([*self.command, *more], self.twin.with_suffix(".log")), daemon=True
         )
         process.start()
         return process
@@ -160,9 +140,14 @@ class Victim:
 
 
 def carry_out(command: list[str], log: Path) -> None:
+    code = 1
     with log.open("a") as file, contextlib.redirect_stdout(file), contextlib.redirect_stderr(file):
-        code = cli.run(command)
-    os._exit(code)
+        try:
+            code = cli.run(command)
+        except BaseException:
+            traceback.print_exc()
+        file.flush()
+        os._exit(code)
 
 
 def main() -> int:
@@ -171,26 +156,36 @@ def main() -> int:
     asked.add_argument("--minutes", type=float, default=30)
     asked.add_argument("--seed", type=int, default=0)
     given = asked.parse_args()
+    alone()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as name, small_disk(Path(name)) as disk:
-        return chaos(given.faults, given.minutes, random.Random(given.seed), Path(name), disk)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        disk = small_disk(Path(name) / "small")
+        try:
+            return chaos(given.faults, given.minutes, random.Random(given.seed), Path(name), disk)
+        finally:
+            for process in multiprocessing.active_children():
+                process.kill()
+            if disk is not None:
+                subprocess.run(["umount", "--lazy", str(disk)], check=False)
 
 
-class small_disk:
-    """A tmpfs of a few megabytes inside the folder; None where this user may not mount one."""
+def alone() -> bool:
+    """Start this script again where it sees its own mounts only; is this the second time?"""
+    if "CHAOS_ALONE" in os.environ:
+        return True
+    own = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if shutil.which("unshare") and subprocess.run([*own, "true"], capture_output=True, check=False).returncode == 0:
+        os.environ["CHAOS_ALONE"] = "1"
+        os.execvp(own[0], [*own, sys.executable, *sys.argv])
+    return False
 
-    def __init__(self, folder: Path):
-        self.place = folder / "small"
 
-    def __enter__(self) -> Path | None:
-        self.place.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(self.place)]
-        self.mounted = os.geteuid() == 0 and subprocess.run(mount, capture_output=True).returncode == 0
-        return self.place if self.mounted else None
-
-    def __exit__(self, *_: object) -> None:
-        if self.mounted:
-            subprocess.run(["umount", str(self.place)], check=False)
+def small_disk(place: Path) -> Path | None:
+    """A tmpfs of a few megabytes; None where there can be none."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place)]
+    return place if alone() and subprocess.run(mount, capture_output=True, check=False).returncode == 0 else None
 
 
 def victims(folder: Path, disk: Path | None, faults: int) -> list[Victim]:

@@ -29,6 +29,7 @@ import scipy.io
 import tomli_w
 import torch
 from PIL import Image
+from small_grid import recipe
 
 from metamixup.data import cifar
 from metamixup.data.decode import decode
@@ -82,7 +83,7 @@ def parsers() -> dict[str, Parser]:
         "npz": (load_npz, _npz(), "data.npz"),
         "png": (lambda path: decode(path, 8, 3), _png(), "image.png"),
         "config": (read_config, tomli_w.dumps(Settings().model_dump(exclude_none=True)).encode(), "config.toml"),
-        "recipe": (read_recipe, RECIPE, "recipe.toml"),
+        "recipe": (read_recipe, recipe().encode(), "recipe.toml"),
         "checkpoint": (_checkpoint, checkpoint.pack({"a": torch.ones(3), "b": [1, {2: "c"}, None]}), "c"),
         "weights": (read_weights, checkpoint.pack({"a": torch.ones(3)}), "w.safetensors"),
         "metrics": (_records, b"".join(json.dumps({"epoch": k, "step": k}).encode() + b"\n" for k in range(5)), "m"),
@@ -152,26 +153,6 @@ def _png() -> bytes:
     target = io.BytesIO()
     Image.fromarray(np.zeros((9, 7, 3), np.uint8)).save(target, "PNG")
     return target.getvalue()
-
-
-RECIPE = b"""title = "T"
-reference = "mixup"
-[rows.mixup]
-[full]
-seeds = 1
-[[full.columns]]
-data = "digits"
-model = "cnn3"
-cost = 1
-[full.columns.published]
-mixup = 1.0
-[quick]
-seeds = 1
-[[quick.columns]]
-data = "digits"
-model = "cnn3"
-cost = 1
-"""
 
 
 def main() -> int:

@@ -11,37 +11,15 @@ import tempfile
 import time
 from pathlib import Path
 
-RECIPE = """title = "Four methods"
-reference = "mixup"
-[rows]
-baseline = {}
-mixup = {}
-metamixup = {}
-metamixup-one-step = {}
-[full]
-seeds = 3
-[full.base]
-epochs = 12
-batch_size = 128
-subset = 600
-[[full.columns]]
-data = "digits"
-model = "cnn3"
-rows = ["baseline", "mixup", "metamixup", "metamixup-one-step"]
-cost = 1
-[quick]
-seeds = 1
-[[quick.columns]]
-data = "digits"
-model = "cnn3"
-cost = 1
-"""
+from small_grid import recipe
+
+METHODS = ["baseline", "mixup", "metamixup", "metamixup-one-step"]
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "grid.toml").write_text(RECIPE)
+        (folder / "grid.toml").write_text(recipe(METHODS, seeds=3))
         killed, started = on_ray(folder)
         print(f"on Ray: {count(folder / 'ray')} of 12 runs ended, {killed}; {time.monotonic() - started:.0f} s")
         subprocess.run(command(folder, "local"), check=True, stdout=subprocess.DEVNULL)

@@ -35,6 +35,7 @@ def _expected(error: Exception) -> int:
     if hasattr(error, "exit_code"):
         return _tell(f"error: {told}", error.exit_code) if told else error.exit_code
     from metamixup.engine.interrupt import Interrupted
+    from metamixup.engine.launch import lost_another
     from metamixup.engine.step import Diverged
 
     if isinstance(error, Interrupted):
@@ -43,6 +44,8 @@ def _expected(error: Exception) -> int:
         return _tell("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]), 1)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return _tell(f"error: {error}; free some space and go on with --resume", 1)
+    if lost_another(error):
+        return _tell("error: another process of this run is gone; go on with --resume (torchrun: --max-restarts)", 1)
     raise error
 
 

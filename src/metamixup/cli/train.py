@@ -72,7 +72,7 @@ def run_training(
 ) -> None:
     from metamixup.cli.show import listeners, show_summary
     from metamixup.engine.folder import RunFolder
-    from metamixup.engine.launch import restarted
+    from metamixup.engine.launch import elastic
     from metamixup.engine.runtime import usable_threads
     from metamixup.experiments import run
     from metamixup.experiments.resolve import default_out, resolve
@@ -81,7 +81,7 @@ def run_training(
     settings = resolve(given, usable_threads())
     folder = RunFolder(out or default_out(settings))
     watchers = listeners(folder, tensorboard) if world.leads() else []
-    if not (resume or restarted()):
+    if not (elastic() or resume):
         summary = run.begin(folder, settings, watchers, interrupt)
         return show_summary(summary, folder) if world.leads() else None
     before = folder.finished

@@ -34,9 +34,18 @@ def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator:
         make_fabric("32", accelerator, devices, nodes).launch()
 
 
-def restarted() -> bool:
-    """Has torchrun started this process again after a failure?"""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+def elastic() -> bool:
+    """May torchrun begin the processes again (--max-restarts)? They go on then with the run that they find.
+
+    Its count of restarts would not do: it is each agent's own, and a machine that comes anew raises nobody's.
+    """
+    return any(world.any_of(int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")) > 0))
+
+
+def lost_another(error: Exception) -> bool:
+    """Is it that another process of this run is gone? Whoever started them knows which, and begins them again."""
+    signs = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer")
+    return world.size() > 1 and isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
 
 
 def make_fabric(precision: str, accelerator: str, devices: int | None = None, nodes: int | None = None) -> Fabric:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from metamixup.engine.out_of_memory import naming_cheaper
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Source, Training
 from metamixup.meta import learning_rates
@@ -114,7 +115,7 @@ class Stepper:
         def meta_loss(net: Net) -> Tensor:
             return soft_cross_entropy(net(x), labels)
 
-        with self.runtime.autocast():
+        with self.runtime.autocast(), naming_cheaper(t.stage.estimator):
             return t.stage(t.model, loss, meta_loss, pairs, eta, generator), reading
 
     def _descend(self, losses: dict[str, Tensor], step: int, lr: float) -> float:

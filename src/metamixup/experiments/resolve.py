@@ -1,5 +1,6 @@
 """From what a user gave (a file, flags, --set) to the complete settings of a run, and to config.toml and back."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -49,9 +50,19 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def read_config(path: Path) -> Settings:
-    """The settings of a run as they were resolved: no default of today's version comes in."""
-    return check(nested(read_toml(path)), str(path))
+def read_config(path: Path, named: str | None = None) -> Settings:
+    """The settings of a run as they were resolved: no default of today's version comes in.
+
+    A run folder may come from anybody, and a model may be code: it is let through only where the user has named it,
+    by `named` or in $METAMIXUP_TRUST.
+    """
+    settings = check(nested(read_toml(path)), str(path))
+    if ":" in settings.model and settings.model not in (named, os.environ.get("METAMIXUP_TRUST")):
+        raise UserError(
+            f"{path}: the model {settings.model!r} is code that would be imported and run. If you trust it, name it: "
+            f"train --resume --model {settings.model}, or METAMIXUP_TRUST={settings.model} before any command"
+        )
+    return settings
 
 
 def write_config(path: Path, settings: Settings) -> None:
