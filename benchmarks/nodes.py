@@ -21,6 +21,8 @@ from pathlib import Path
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 PATIENCE = 300.0
+# torch 2.13 tells an agent that comes later where the ranks meet only if they do not meet at the agents' own store.
+ENVIRONMENT = {**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 
 class Run:
@@ -36,11 +38,23 @@ class Run:
             "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", out.name,
             "-m", "metamixup", *training, "--out", str(out),
         ]  # fmt: skip
-        self.agents = [self.start() for _ in range(nodes)]
+        self.nodes, self.port = nodes, port
+        self.start_all()
+
+    def start_all(self) -> None:
+        self.agents = [self.start()]
+        while not self.rendezvous():
+            time.sleep(0.1)
+        self.agents += [self.start() for _ in range(self.nodes - 1)]
+
+    def rendezvous(self) -> bool:
+        """Is it open? The first agent holds it: the run is over when that one is lost."""
+        with socket.socket() as asking:
+            return asking.connect_ex(("127.0.0.1", self.port)) == 0
 
     def start(self) -> subprocess.Popen[bytes]:
         with self.out.with_suffix(".log").open("ab") as log:
-            return subprocess.Popen(self.command, stdout=log, stderr=log, start_new_session=True)
+            return subprocess.Popen(self.command, stdout=log, stderr=log, start_new_session=True, env=ENVIRONMENT)
 
     def wait_for_checkpoint(self) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -51,7 +65,10 @@ class Run:
 
     def end(self) -> list[int]:
         """The agents' exit codes."""
-        return [agent.wait(PATIENCE) for agent in self.agents]
+        try:
+            return [agent.wait(PATIENCE) for agent in self.agents]
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"{self.out.name}: hangs\n{self.told()}") from None
 
     def told(self) -> str:
         return self.out.with_suffix(".log").read_text()[-3000:]
@@ -102,7 +119,7 @@ def preempt(run: Run) -> None:
         agent.terminate()
     codes = run.end()
     print(f"  SIGTERM: gone after {time.monotonic() - started:.1f} s, torchrun's codes {codes}", flush=True)
-    run.agents = [run.start() for _ in run.agents]
+    run.start_all()
 
 
 def leave(_: Run) -> None:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from metamixup.engine.interrupt import listening
+from metamixup.engine.interrupt import Interrupt, listening
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -37,3 +37,8 @@ def test_other_threads_leave_signals_alone():
     thread.start()
     thread.join()
     assert seen == [False]
+
+
+def test_a_parent_that_is_gone_asks_too():
+    assert not Interrupt(parent=os.getppid()).asked
+    assert Interrupt(parent=os.getpid()).asked

@@ -70,7 +70,7 @@ def test_a_signal_saves_and_stops(tmp_path, whole):
 
 def test_a_signal_before_the_first_step_still_saves(tmp_path, whole):
     interrupt = Interrupt()
-    interrupt.asked = True
+    interrupt.signalled = True
     with pytest.raises(Interrupted, match="step 0"):
         run(toy_training(), tmp_path, interrupt=interrupt)
     run(toy_training(), tmp_path)

@@ -1,5 +1,6 @@
 """`metamixup train`: one run, in a folder of its own."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,13 +47,14 @@ def train(
     # Heavy imports and data take seconds: a signal that comes meanwhile still ends with a checkpoint.
     with listening() as interrupt:
         given = given_settings(config, flags, set_ or [])
-        join(devices, nodes, strategy, given)
+        join(devices, nodes, strategy, given, interrupt)
         run_training(out, given, resume, interrupt, tensorboard)
 
 
-def join(devices: int, nodes: int, strategy: str, given: dict[str, Any]) -> None:
-    from metamixup.engine.launch import launch
+def join(devices: int, nodes: int, strategy: str, given: dict[str, Any], interrupt: "Interrupt") -> None:
+    from metamixup.engine.launch import has_agent, launch
 
+    interrupt.parent = os.getppid() if has_agent() else None
     launch(devices, nodes, strategy, given.get("device", "auto"))
 
 

@@ -1,5 +1,6 @@
 """SIGINT and SIGTERM as a flag that the loop reads between steps, so that a checkpoint is always of a whole step."""
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +14,19 @@ class Interrupted(Exception):
 
 
 class Interrupt:
-    def __init__(self) -> None:
-        self.asked = False
+    """`parent`: the process without which this one shall not go on."""
+
+    def __init__(self, parent: int | None = None) -> None:
+        self.signalled, self.parent = False, parent
+
+    @property
+    def asked(self) -> bool:
+        return self.signalled or self.parent not in (None, os.getppid())
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked and number == signal.SIGINT:
+        if self.signalled and number == signal.SIGINT:
             raise KeyboardInterrupt  # the second Ctrl-C does not wait for the step to end
-        self.asked = True
+        self.signalled = True
 
 
 @contextmanager

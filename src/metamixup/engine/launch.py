@@ -26,12 +26,16 @@ def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator:
         )
     if strategy not in STRATEGIES:
         raise unknown("strategy", strategy, STRATEGIES)
-    given = os.environ
-    if "TORCHELASTIC_RUN_ID" in given or {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"} <= given.keys():
+    if has_agent() or {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"} <= os.environ.keys():
         devices, nodes = _torchrun(devices, nodes)
     if devices * nodes > 1:
-        _listen_on_loopback(given, nodes)
+        _listen_on_loopback(os.environ, nodes)
         make_fabric("32", accelerator, devices, nodes).launch()
+
+
+def has_agent() -> bool:
+    """Has torchrun started this process? One whose agent is gone would be in the way of those that come after it."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def elastic() -> bool:
