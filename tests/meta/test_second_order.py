@@ -64,7 +64,7 @@ def test_weights_that_are_no_leaves_get_their_second_derivative_too():
     form = Form([1, 1], [1, 1], [1, 1], 1)
 
     def convolve(x, w, b):
-        return Convolution.apply(x, w * 1, b, form)
+        return Convolution.apply(x, w * 1, b, form, True)
 
     assert gradcheck(convolve, (x, w, b))
     assert gradgradcheck(convolve, (x, w, b))

@@ -39,15 +39,22 @@ class Form(NamedTuple):
 
 class Convolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, w: Tensor, b: Maybe, form: Form) -> Tensor:
+    def forward(ctx: Any, x: Tensor, w: Tensor, b: Maybe, form: Form, weights_behind: bool) -> Tensor:
         ctx.save_for_backward(x, w)
-        ctx.form = form
+        ctx.form, ctx.weights_behind = form, weights_behind
         return form.forward(x, w, b)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Maybe, ...]:
+        """The pass that makes a graph is that of the weights: where x has none behind it, x is left out. The pass that
+        makes none is the last, that of λ: leaves are left out."""
         x, w = ctx.saved_tensors
-        return *ConvolutionBackward.apply(g, x, w, ctx.form, ctx.needs_input_grad[:3]), None
+        to_x, to_w, to_b = ctx.needs_input_grad[:3]
+        if torch.is_grad_enabled():
+            to_x = to_x and ctx.weights_behind
+        elif w.is_leaf:
+            to_w = to_b = False
+        return *ConvolutionBackward.apply(g, x, w, ctx.form, (to_x, to_w, to_b)), None, None
 
 
 class ConvolutionBackward(torch.autograd.Function):
@@ -69,7 +76,8 @@ class ConvolutionBackward(torch.autograd.Function):
         if uw is None and ub is not None:
             to_g = ub.reshape(-1, *[1] * (g.ndim - 2)).expand_as(g)
         if ux is not None:
-            to_g = form.forward(ux, w) if to_g is None else to_g + form.forward(ux, w)
+            through = form.forward(ux, w)
+            to_g = through if to_g is None else through.add_(to_g)
         to_x = form.backward(g, x, uw, (True, False, False))[0] if uw is not None else None
         to_w = None
         if ux is not None and not ctx.weight_is_leaf:
@@ -170,7 +178,19 @@ def _convolution(
     if isinstance(padding, str) or x.ndim != weight.ndim:  # 'same' padding may be uneven; unbatched inputs are rare
         return original(x, weight, bias, stride, padding, dilation, groups)
     form = Form(_listed(stride, n), _listed(padding, n), _listed(dilation, n), groups)
-    return Convolution.apply(x, weight, bias, form)
+    return Convolution.apply(x, weight, bias, form, _several_leaves(x))
+
+
+def _several_leaves(x: Tensor) -> bool:
+    """Does x depend on more than λ alone, on a weight? Then two leaves lie behind it, mostly a step away."""
+    leaves, seen, waiting = 0, set(), [x.grad_fn]
+    while waiting and leaves < 2:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            leaves += hasattr(node, "variable")
+            waiting.extend(following for following, _ in node.next_functions)
+    return leaves > 1
 
 
 def _batch_norm(
