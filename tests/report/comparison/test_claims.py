@@ -34,12 +34,21 @@ def test_an_interval_with_zero_in_it_counts_for_the_mean_alone():
     assert (found[BELOW].verdict, found[SURELY].verdict) == (MET, NOT_MET)
 
 
+def test_fewer_seeds_than_planned_decide_nothing_for_good():
+    lines = [line for line in winning("noisy0") if line["cell"].endswith("metamixup") or line["seed"] < 2]
+    found = judged(lines, clean=0, noisy=1)
+    assert (found[BELOW].verdict, found[SURELY].verdict) == ("met so far", "met so far")
+    lines = [line for line in lines if not line["cell"].endswith("/baseline")]
+    lines += records("noisy0", "baseline", [1.0, 1.0])
+    assert judged(lines, clean=0, noisy=1)[BELOW].verdict == "**not met** so far"
+
+
 def test_missing_tasks_leave_a_claim_open_until_they_cannot_change_it():
     assert judged(winning("noisy0"), clean=1, noisy=2)[BELOW].verdict == "open: 1 task to be measured"
     enough = [line for k in range(4) for line in winning(f"noisy{k}")]
     assert judged(enough, clean=0, noisy=8)[SURELY].verdict == MET  # four of eight are asked for
-    lost = [line for k in range(3) for line in records(f"noisy{k}", "metamixup", [9.0, 9.0])]
-    lost += [line for k in range(3) for line in records(f"noisy{k}", "baseline", [1.0, 1.0])]
+    lost = [line for k in range(3) for line in records(f"noisy{k}", "metamixup", [9.0, 9.0, 9.0])]
+    lost += [line for k in range(3) for line in records(f"noisy{k}", "baseline", [1.0, 1.0, 1.0])]
     assert judged(lost, clean=0, noisy=8)[BELOW].verdict == NOT_MET  # six can no longer be had
     assert all(claim.verdict.startswith("open") for claim in judged([], clean=4, noisy=8))
 
@@ -53,5 +62,5 @@ def test_the_far_end_of_the_interval_may_be_three_tenths_worse(behind, verdict):
 
 
 def test_a_costly_default_is_told():
-    lines = records("clean0", "metamixup", [1.0], cpu_seconds=30.0) + records("clean0", "mixup", [1.0])
+    lines = records("clean0", "metamixup", [1.0] * 3, cpu_seconds=30.0) + records("clean0", "mixup", [1.0] * 3)
     assert judged(lines)[COST].verdict == NOT_MET

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from metamixup.report.comparison.rivals import CLAIMED, TUNED, against, all_of, is_below, surely_below
@@ -12,6 +12,7 @@ from metamixup.report.comparison.tuned import mixups
 FAR_END = 0.3  # points that the default may be worse than a tuned MixUp on clean data
 COST = 1.25
 MET, NOT_MET = "**met**", "**not met**"
+SO_FAR = {MET: "met so far", NOT_MET: "**not met** so far"}
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,19 @@ class Claim:
 
 
 def claims(tasks: Sequence[Task]) -> list[Claim]:
-    tasks = [task for task in tasks if task.claimed]
+    """A verdict that rests on fewer seeds than are planned holds `so far`."""
+    judged = _judged([task for task in tasks if task.claimed])
+    few = any(count < task.seeds for task in tasks for count in shared_seeds([task]))
+    return [replace(claim, verdict=SO_FAR.get(claim.verdict, claim.verdict)) for claim in judged] if few else judged
+
+
+def shared_seeds(tasks: Sequence[Task]) -> set[int]:
+    """How many seeds the differences rest on that claims are about."""
+    found = [against(task, rival) for task in tasks if task.claimed for rival in CLAIMED]
+    return {difference.seeds for difference in found if difference is not None}
+
+
+def _judged(tasks: Sequence[Task]) -> list[Claim]:
     imperfect = [task for task in tasks if task.imperfect]
     clean = [task for task in tasks if not task.imperfect]
     return [

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from metamixup.experiments.table_files import difference_text
-from metamixup.report.comparison.claims import claims, cost_ratio
-from metamixup.report.comparison.rivals import CLAIMED, RIVALS, TUNED, against, is_below, row, surely_below
+from metamixup.report.comparison.claims import claims, cost_ratio, shared_seeds
+from metamixup.report.comparison.rivals import RIVALS, TUNED, against, is_below, row, surely_below
 from metamixup.report.comparison.tasks import BASELINE, OURS, Difference, Task
 from metamixup.report.comparison.tuned import alpha, mixups, tuned_mixup
 
@@ -19,12 +19,12 @@ def verdict(tasks: Tasks) -> str:
 
 def _shared_seeds(tasks: Tasks) -> str:
     """What the verdicts rest on."""
-    found = [against(task, rival) for task in tasks if task.claimed for rival in CLAIMED]
-    counts = sorted({difference.seeds for difference in found if difference is not None})
+    counts = sorted(shared_seeds(tasks))
     if not counts:
         return "Nothing has been measured yet.\n"
-    range_ = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"The differences behind these verdicts are each of {range_} seeds.\n"
+    fewest = "" if len(counts) == 1 else f"{counts[0]} to "
+    planned = max(task.seeds for task in tasks)
+    return f"Seeds behind each difference: {fewest}{counts[-1]} of {planned} planned.\n"
 
 
 def errors(tasks: Tasks) -> str:
