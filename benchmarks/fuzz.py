@@ -41,20 +41,29 @@ from metamixup.engine import checkpoint
 from metamixup.engine.folder import RunFolder, cut_back, read_lines
 from metamixup.engine.lambdas import Lambdas, read_pairs
 from metamixup.errors import UserError
+from metamixup.experiments.kept import read_split
 from metamixup.experiments.recipe import read_recipe
+from metamixup.experiments.records import read_records
 from metamixup.experiments.resolve import read_config
 from metamixup.experiments.schema import Settings
 from metamixup.models.pretrained import read_weights
+from metamixup.report.grid import grid_context
 
 SECONDS = 10.0  # of CPU time for one input
 MEMORY = 512 * 2**20  # beyond what the process takes to begin with
-EDGES = [b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff", b"\x80", b"[" * 40, b"1e999", b"\x1f\x8b", b'"', b"-1"]
+EDGES = [b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff", b"\x80", b"[" * 40, b"[" * 3000, b"1e999", b"\x1f\x8b", b'"']
+EDGES += [b"-1", b"null", b"true", b"{}", b"[]", b"NaN"]
 
+CELL = {"cell": "digits/cnn3/mixup", "method": "mixup", "error": [1.5, 2.0], "published": {"error": 1.0}, "seconds": 3}
+ONES = torch.ones(3)
 Parser = tuple[Callable[[Path], Any], bytes, str]
 
 
 def mutated(sound: bytes, chance: random.Random) -> bytes:
     content = bytearray(sound)
+    if chance.random() < 0.3:  # a single bit: most of the file stays sound, and parsers come far
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        return bytes(content)
     for _ in range(chance.randint(1, 4)):
         place = chance.randrange(min(len(content), 300) if chance.random() < 0.6 else len(content)) if content else 0
         patch = chance.choice(EDGES) if chance.random() < 0.4 else chance.randbytes(chance.randint(1, 6))
@@ -84,8 +93,11 @@ def parsers() -> dict[str, Parser]:
         "png": (lambda path: decode(path, 8, 3), _png(), "image.png"),
         "config": (read_config, tomli_w.dumps(Settings().model_dump(exclude_none=True)).encode(), "config.toml"),
         "recipe": (read_recipe, recipe().encode(), "recipe.toml"),
-        "checkpoint": (_checkpoint, checkpoint.pack({"a": torch.ones(3), "b": [1, {2: "c"}, None]}), "c"),
-        "weights": (read_weights, checkpoint.pack({"a": torch.ones(3)}), "w.safetensors"),
+        "checkpoint": (_checkpoint, checkpoint.pack({"a": ONES, "b": [1, {2: "c"}, None]}), "c"),
+        "weights": (read_weights, checkpoint.pack({"a": ONES}), "w.safetensors"),
+        "split": (lambda path: read_split(RunFolder(path.parent)), checkpoint.pack({"a": ONES}), "split.safetensors"),
+        "table": (lambda path: grid_context(path.parent), json.dumps([CELL] * 2).encode(), "table.json"),
+        "records": (read_records, json.dumps({"cell": "a/b/c", "seed": 0, "error": 1.5}).encode(), "records.jsonl"),
         "metrics": (_records, b"".join(json.dumps({"epoch": k, "step": k}).encode() + b"\n" for k in range(5)), "m"),
         "lambda": (_lambdas, json.dumps({"epoch": 1, "step": 1, **_line()}).encode(), "lambda.jsonl"),
         "summary": (_summary, json.dumps({"test_error": 1.5, "classes": ["a", "b"]}).encode(), "summary.json"),

@@ -73,7 +73,7 @@ def _toml(path: Path, missing: list[str]) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         missing.append(f"{path.name} is missing: no settings")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         missing.append(f"{path.name} cannot be read ({error}): no settings")
     return {}
 
@@ -84,7 +84,7 @@ def _json(path: Path, missing: list[str], consequence: str) -> dict[str, Any]:
     except FileNotFoundError:
         missing.append(f"{path.name} is missing: {consequence}")
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         missing.append(f"{path.name} cannot be read ({error}): {consequence}")
         return {}
     if not isinstance(found, dict):

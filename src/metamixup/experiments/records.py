@@ -90,7 +90,7 @@ def read_records(path: Path) -> list[Record]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         return [_checked(json.loads(line)) for line in lines if line.strip()]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is no records.jsonl of `metamixup reproduce` ({error})") from error
 
 

@@ -37,7 +37,7 @@ def page_from(source: Path, title: str, notes: tuple[str, ...]) -> str:
     try:
         entries = json.loads(source.read_text(encoding="utf-8"))
         budgets = {f"{entry['cell'].rpartition('/')[0]}: {entry['budget']}.": None for entry in entries}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{source} is no table.json of `metamixup reproduce` ({error})") from error
     return as_markdown(Frame(title, (*notes, *budgets)), entries)
 

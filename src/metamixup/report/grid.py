@@ -43,7 +43,7 @@ def _cells(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
         return found, [f"{TABLE} is missing, the grid is unfinished: means only, no paired differences"]
     try:
         entries = json.loads(table.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{table} cannot be read ({error}); run `metamixup reproduce` in this folder again") from error
     entries = entries.get("cells") if isinstance(entries, dict) else entries
     if not isinstance(entries, list):
@@ -60,7 +60,7 @@ def _cells(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
 def _cell(entry: Any) -> dict[str, Any] | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("cell"), str):
         return None
-    errors = [e for e in entry.get("error") or [] if isinstance(e, int | float)]
+    errors = [e for e in _list(entry.get("error")) if _is(e)]
     return entry | {"error": errors, "method": str(entry.get("method") or entry["cell"].rpartition("/")[2])}
 
 
@@ -137,8 +137,13 @@ def _sure(difference: dict[str, float | None]) -> str:
     return "better" if high < 0 else "worse"
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _is(value: Any) -> bool:
-    return isinstance(value, int | float) and value == value
+    """A number that can be drawn."""
+    return isinstance(value, int | float) and abs(value) < 1e100
 
 
 def _shown(value: Any, form: str = ".2f") -> str:

@@ -55,7 +55,7 @@ def read_entries(path: Path) -> list[Entry]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
         return [entry for entry in entries if entry["mean"] is not None and ":" not in entry["method"]]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(f"{path} holds no entries of a table ({error})") from error
 
 
