@@ -155,6 +155,19 @@ def test_a_hostile_file_runs_nothing(place, file, command, kind, capsys):
     assert code in (2, 3) or "report" in command or "checkpoint" in file, told
 
 
+def test_a_data_file_that_changed_under_a_run_is_noticed(place, capsys):
+    (place / "run" / "summary.json").unlink()
+    config, data = place / "run" / "config.toml", place / "data.npz"
+    stored = dict(np.load(data))
+    stored["x_train"][3, 2, 1, 0] ^= 1
+    np.savez(data, **stored)
+    config.write_text(
+        "\n".join(f'data = "{data}"' if line.startswith("data =") else line for line in config.read_text().splitlines())
+    )
+    assert run(["train", "--resume", "--out", "run"]) == 2
+    assert "the data is not what this run began with" in capsys.readouterr().err
+
+
 def test_an_array_of_objects_is_refused(place, capsys):
     mark = place / "mark"
     objects = np.array([Bomb(mark)] * 40, dtype=object)

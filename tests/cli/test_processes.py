@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 import safetensors.torch
+from ranks import together
 
-import metamixup.cli.app
-import metamixup.experiments.run  # noqa: F401 before the first fork
 from metamixup.cli import run
+from metamixup.errors import UserError
+from metamixup.experiments.run import refuse_other_data
+from metamixup.mixing import world
 
 TRAIN = ["train", "--epochs", "2", "--threads", "1", "--batch-size", "64", "--set", "subset=300"]
 OFTEN = ["--set", "checkpoint_minutes=0.0002"]
@@ -173,3 +175,17 @@ def test_torchrun_with_two_nodes_on_loopback(tmp_path):
     said = b"".join(each.communicate(timeout=200)[0] for each in nodes)
     assert [each.returncode for each in nodes] == [0, 0], said.decode()
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["test_error"] < 90
+
+
+def other_data() -> dict[str, str]:
+    try:
+        refuse_other_data("same" if world.leads() else "other")
+    except UserError as error:
+        return {"told": str(error)}
+    return {"told": ""}
+
+
+def test_machines_with_other_data_are_refused(tmp_path):
+    first, second = together(2, tmp_path, other_data)
+    assert first["told"] == ""
+    assert "not what the first one reads" in second["told"]

@@ -11,6 +11,7 @@ from torch import nn
 from metamixup.engine.checkpoint import unpack
 from metamixup.engine.evaluate import EvaluationSet, predict
 from metamixup.engine.folder import RunFolder
+from metamixup.engine.launch import launch
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.schedule import Schedule
 from metamixup.engine.step import Stepper
@@ -168,3 +169,9 @@ def test_batches_that_cannot_be_shared_are_refused():
     run.check_shares(3)
     with pytest.raises(UserError, match="5 processes cannot share train batches of 12 images"):
         run.check_shares(5)
+
+
+@pytest.mark.parametrize(("strategy", "told"), [("fsdp", "--strategy ddp serves every method"), ("dpp", "'ddp'")])
+def test_strategies_that_cannot_serve_are_told(strategy, told):
+    with pytest.raises(UserError, match=told):
+        launch(strategy=strategy)

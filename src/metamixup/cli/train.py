@@ -29,7 +29,7 @@ def train(
     out: Annotated[Path | None, typer.Option(help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]")] = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes on this machine; torchrun's number counts.")] = 1,
     nodes: Annotated[int, typer.Option(min=1, help="Machines, each started with this command.")] = 1,
-    strategy: Annotated[str, typer.Option(help="How processes share the model: ddp.")] = "ddp",
+    strategy: Annotated[str, typer.Option(help="How processes share the model: ddp (fsdp is not served).")] = "ddp",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write OUT/tensorboard.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any other setting, as key=value.")] = None,

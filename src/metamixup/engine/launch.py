@@ -21,8 +21,8 @@ def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator:
     """
     if strategy == "fsdp":
         raise UserError(
-            "strategy 'fsdp' cuts the parameters up, and the estimators call the network with whole ones of another "
-            "point; use --strategy ddp"
+            "strategy 'fsdp' cuts the parameters up, while estimators call the network with whole ones of another "
+            "point, and checkpoints hold whole ones; --strategy ddp serves every method"
         )
     if strategy not in STRATEGIES:
         raise unknown("strategy", strategy, STRATEGIES)

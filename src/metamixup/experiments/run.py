@@ -91,6 +91,7 @@ def _prepared(
     found = build_data(settings, _decoding(listeners))
     training = build_training(settings, found)
     training.check_shares(world.size())
+    refuse_other_data(training.fingerprint)
     budget, labels = settings.ssl.labels, training.about["labels"]
     if budget is not None and labels != budget:
         for listener in listeners:
@@ -105,6 +106,12 @@ def _prepared(
         return train(training, folder, runtime, listeners, interrupt, closing)
 
     return go
+
+
+def refuse_other_data(fingerprint: str) -> None:
+    """Every machine reads its own files; they must hold the same."""
+    if world.agreed(lambda: fingerprint) != fingerprint:
+        raise UserError("the data that this process reads is not what the first one reads; are the files alike?")
 
 
 def _decoding(listeners: Sequence[Listener]) -> Progress:
