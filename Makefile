@@ -15,7 +15,7 @@ test: .venv/dev
 # What each estimator costs and is worth on this machine, with the peers beside it.
 bench: .venv/dev
 	.venv/bin/python benchmarks/loader_share.py --data $(BENCH_DATA)
-	.venv/bin/metamixup bench --quality --memory --growth --json bench.json --page docs/cost.md
+	.venv/bin/metamixup bench --quality --memory --growth --compiled --json results/bench.json --page docs/cost.md
 
 setup: .venv/dev
 

@@ -9,7 +9,7 @@ import torch
 from metamixup.benchmarks.steps import Bench
 torch.set_num_threads(1)
 bench = Bench(sys.argv[1], int(sys.argv[2]), int(sys.argv[4]))
-rows = bench.rows()
+rows = bench.rows() | bench.policies_alone()
 start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(3):
     rows[sys.argv[3]][0]()
@@ -24,9 +24,13 @@ def peak(model: str, batch: int, row: str, classes: int = 10) -> tuple[float, fl
     return int(told[0]) / 1024, int(told[1]) / 1024
 
 
-def peaks(model: str, batch: int, rows: tuple[str, ...] = ("plain", "head", "exact", "default")) -> dict[str, float]:
-    """What each row needs beyond the idle process, as a ratio to plain training; and plain's megabytes."""
-    needed = {row: max(peak_ - start, 1.0) for row in rows for start, peak_ in [peak(model, batch, row)]}
-    return {"plain_megabytes": round(needed["plain"], 1)} | {
-        k: round(v / needed["plain"], 2) for k, v in needed.items()
-    }
+def peaks(
+    model: str,
+    batch: int,
+    classes: int = 10,
+    rows: tuple[str, ...] = ("plain", "head", "head-features", "exact", "default"),
+) -> dict[str, float]:
+    """What each row needs beyond the idle process, as a ratio to the first row; and the first one's megabytes."""
+    needed = {row: max(peak_ - start, 1.0) for row in rows for start, peak_ in [peak(model, batch, row, classes)]}
+    first = needed[rows[0]]
+    return {f"{rows[0]} (MB)": round(first, 1)} | {row: round(value / first, 2) for row, value in needed.items()}

@@ -9,14 +9,20 @@ def markdown(result: dict[str, Any], plot: str | None = None) -> str:
     machine = result["machine"]
     lines = [
         "# What learning λ costs",
-        "Made by `metamixup bench --page`. Ratios are medians of interleaved repetitions against a MixUp step of the "
-        f"same run; torch {machine['torch']}, {machine['threads']} of {machine['cores']} cores.",
+        "Made by `metamixup bench --page` from `results/bench.json`. Ratios are medians of interleaved repetitions "
+        "against a MixUp step of the same run. All rows but `exact`, `finite_difference` and the peers see a meta "
+        f"batch of half the size. torch {machine['torch']}, a machine of {machine['cores']} cores.",
         "",
     ]
     for name, found in result["models"].items():
-        lines += [f"## {name}, batch {found['batch']}", "| step | × MixUp | middle half |", "|---|---|---|"]
+        lines += [
+            f"## {name}, batch {found['batch']}",
+            *_about(found),
+            "| step | × MixUp | middle half |",
+            "|---|---|---|",
+        ]
         lines += [f"| {row} | {v['ratio']:.2f} | {v['low']:.2f}–{v['high']:.2f} |" for row, v in found["rows"].items()]
-        lines += ["", f"The plain step reaches {found['matmul_share']:.0%} of the matrix-product rate.", ""]
+        lines += [""]
     for stage, table in result.get("quality", {}).items():
         lines += [
             f"## Worth, {stage} in training",
@@ -32,6 +38,13 @@ def markdown(result: dict[str, Any], plot: str | None = None) -> str:
     if plot is not None:
         lines += [f"![Cost against worth]({plot})", ""]
     return "\n".join(lines)
+
+
+def _about(found: dict[str, Any]) -> list[str]:
+    told = [f"{found[key]} {key}" for key in ("threads", "repetitions") if key in found]
+    if "matmul_share" in found:
+        told.append(f"the plain step reaches {found['matmul_share']:.0%} of the machine's matrix-product rate")
+    return [f"{', '.join(told)}.", *([found["note"]] if "note" in found else []), ""] if told else []
 
 
 def draw(result: dict[str, Any], path: Path) -> None:

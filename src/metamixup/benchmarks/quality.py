@@ -47,6 +47,7 @@ def estimators() -> dict[str, Estimator]:
         "exact, no look-ahead": Exact(lookahead=False),
         "finite_difference": FiniteDifference(),
         "head": Head(),
+        "head-early": Head(blend="early"),
         "head-features": Head(blend="features"),
         "head-plain": Head.plain(),
         "less mixing": Less(),

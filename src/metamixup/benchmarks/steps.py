@@ -7,11 +7,12 @@ from torch import Tensor
 from torch.optim import SGD
 
 from metamixup.engine.allocator import keep_memory
+from metamixup.engine.runtime import Compiled
 from metamixup.meta import Estimator, Evidence, Exact, FiniteDifference, Head, MetaStage, learning_rates
 from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
 from metamixup.models import build
-from metamixup.policy import Beta, Fixed, Learned, Policy, Trust
+from metamixup.policy import Beta, Fixed, Learned, Persistent, Policy, Trust
 
 Step = Callable[[], None]
 SHAPES = {"cnn3": (1, 28, 28)}  # others take 3 × 32 × 32
@@ -59,6 +60,11 @@ class Bench:
 
         return run
 
+    def compiled(self, say: Callable[[str], None]) -> Step:
+        """The plain step as `metamixup train --compile` takes it."""
+        net = Compiled(self.model, say)
+        return lambda: self.descend(soft_cross_entropy(net(self.x), self.y))
+
     def several(self, step: Step, count: int) -> Step:
         """`count` steps in one measurement: the mean of a policy that learns on some of them."""
 
@@ -77,9 +83,28 @@ class Bench:
             "no mixing": (self.step(Fixed(1.0)), 1),
             "mixup": (self.step(Beta(1.0)), 1),
             "head": (self.step(Learned(), Head(), half), 1),
+            "head-early": (self.step(Learned(), Head(blend="early"), half), 1),
             "head-features": (self.step(Learned(), Head(blend="features"), half), 1),
             "head-plain": (self.step(Learned(), Head.plain(), half), 1),
             "finite_difference": (self.step(Learned(), FiniteDifference(), self.batch), 1),
             "exact": (self.step(Learned(), Exact(), self.batch), 1),
             "default": (self.several(self.step(trust, Evidence(), half, trust.every), trust.every), trust.every),
         }
+
+    def policies_alone(self) -> dict[str, tuple[Step, int]]:
+        """What a policy adds by itself, refined in every step by gradients that cost nothing."""
+        half = max(2, self.batch // 2)
+        return {
+            "trust alone": (self.step(Trust(), Free(self.batch + half, 2), half), 1),
+            "persistent alone": (self.step(Persistent(), Free(self.batch), half), 1),
+        }
+
+
+class Free:
+    """Not an estimator: some gradient of the shape that a policy asks for, drawn once."""
+
+    def __init__(self, *shape: int):
+        self.grad = torch.randn(*shape)
+
+    def __call__(self, model: object, loss: object, meta_loss: object, lam: Tensor, eta: object) -> Tensor:
+        return self.grad

@@ -37,12 +37,18 @@ def ratios(seconds: Mapping[str, list[float]], to: str) -> dict[str, dict[str, f
     return found
 
 
-def matmul_rate(size: int = 1024, repetitions: int = 5) -> float:
-    """Floating-point operations a second of this machine's own matrix product, at its best."""
+def matmul(size: int = 1024, times: int = 10) -> tuple[Timed, int]:
+    """This machine's own matrix product as one more row, so that it is as disturbed as the others are."""
     a, b = torch.randn(2, size, size)
-    seconds = []
-    for _ in range(repetitions + 1):
-        started = time.perf_counter()
-        a @ b
-        seconds.append(time.perf_counter() - started)
-    return 2 * size**3 / min(seconds[1:])
+
+    def run() -> None:
+        for _ in range(times):
+            a @ b
+
+    return run, times
+
+
+def matmul_share(seconds: Mapping[str, list[float]], row: str, operations: float, size: int = 1024) -> float:
+    """The rate at which a row does its floating-point operations, beside that of row `matmul` in the same run."""
+    each = [m / t for m, t in zip(seconds["matmul"], seconds[row], strict=True)]
+    return operations / (2 * size**3) * statistics.median(each)

@@ -1,6 +1,7 @@
 """`metamixup bench`: what each estimator and the default policy cost beside MixUp, and what they are worth."""
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,15 +15,18 @@ def bench(
     growth: Annotated[bool, typer.Option("--growth", help="Also over batch size, width, depth and classes.")] = False,
     quality: Annotated[bool, typer.Option("--quality", help="Also what each estimator's direction is worth.")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="Also peak memory, in processes of their own.")] = False,
+    compiled: Annotated[bool, typer.Option("--compiled", help="Also the plain step under torch.compile.")] = False,
     out: Annotated[Path | None, typer.Option("--json", help="Write everything here.")] = None,
     page: Annotated[Path | None, typer.Option(help="Write a page of it here, as Markdown.")] = None,
-    source: Annotated[Path | None, typer.Option("--from", help="Measure nothing: take this JSON.")] = None,
+    source: Annotated[
+        list[Path] | None, typer.Option("--from", help="Measure nothing: take this JSON; more of them are joined.")
+    ] = None,
 ) -> None:
     """Measure steps side by side: ratios to a MixUp step of the same run."""
-    if source is None:
-        result = _measured(model or ["cnn3", "wrn-28-2"], repetitions, threads, growth, quality, memory)
+    if not source:
+        result = _measured(model or ["cnn3", "wrn-28-2"], repetitions, threads, growth, quality, memory, compiled)
     else:
-        result = json.loads(source.read_text(encoding="utf-8"))
+        result = joined([json.loads(path.read_text(encoding="utf-8")) for path in source])
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     if page is not None:
@@ -33,7 +37,13 @@ def bench(
 
 
 def _measured(
-    models: list[str], repetitions: int, threads: int | None, growth: bool, quality: bool, memory: bool
+    models: list[str],
+    repetitions: int,
+    threads: int | None,
+    growth: bool,
+    quality: bool,
+    memory: bool,
+    compiled: bool,
 ) -> dict[str, Any]:
     import torch
 
@@ -44,17 +54,33 @@ def _measured(
 
     torch.set_num_threads(threads or usable_threads())
     torch.set_flush_denormal(True)
-    result = run(models, repetitions, growth)
+    started = time.perf_counter()
+    result = run(models, repetitions, growth, compiled)
     if memory:
         result["memory"] = {name: peak.peaks(name, BATCHES.get(name, 32)) for name in models}
+        alone = ("mixup", "trust alone", "persistent alone")
+        result["memory"]["cnn3, 1000 classes"] = peak.peaks("cnn3", BATCHES["cnn3"], 1000, alone)
     if quality:
         result["quality"] = worth.measure()
+    result["machine"]["minutes"] = round((time.perf_counter() - started) / 60, 1)
     return result
 
 
+def joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Measurements that were taken in several runs, as one; where two have the same thing, the later one counts."""
+    whole: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            whole[key] = {**whole.get(key, {}), **value}
+    return whole
+
+
 def show(result: dict[str, Any]) -> None:
+    print(f"measured in {result['machine'].get('minutes', 0)} minutes")
     for name, found in result["models"].items():
-        print(f"\n{name}, batch {found['batch']}; plain step at {found['matmul_share']:.0%} of the matmul rate")
+        print(f"\n{name}, batch {found['batch']}")
+        if "matmul_share" in found:
+            print(f"  the plain step runs at {found['matmul_share']:.0%} of the matrix-product rate")
         for row, value in found["rows"].items():
             spread = f"{value['low']:.2f}–{value['high']:.2f}"
             print(f"  {row:18} {value['ratio']:6.2f} × MixUp  ({spread})  {value['milliseconds']:9.1f} ms")

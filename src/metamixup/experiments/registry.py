@@ -99,6 +99,7 @@ ESTIMATORS: dict[str, Callable[[EstimatorSettings], Estimator]] = {
     "evidence": lambda e: Evidence(),
     "exact": lambda e: Exact(e.lookahead, tuple(e.layers)),
     "head": lambda e: Head(lookahead=e.lookahead, memory=e.memory),
+    "head-early": lambda e: Head(lookahead=e.lookahead, blend="early", memory=e.memory),
     "head-features": lambda e: Head(lookahead=e.lookahead, blend="features", memory=e.memory),
     "head-plain": lambda e: Head.plain(lookahead=e.lookahead),
     "finite_difference": lambda e: FiniteDifference(lookahead=e.lookahead),

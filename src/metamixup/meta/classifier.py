@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from metamixup.errors import UserError
 from metamixup.meta.lookahead import Net, Parameters, leaving_no_trace, network
 from metamixup.mixing import Mixture, world
+from metamixup.mixing.at import Place
 
 
 def last_linear(model: nn.Module, forward: Callable[[Net], Any]) -> str:
@@ -45,7 +46,7 @@ def classifier_of(model: nn.Module, forward: Callable[[Net], Any]) -> str:
 
 
 class Unblended(Mixture):
-    """Leaves a whole batch as it is, since its features are blended instead; labels are blended as ever."""
+    """Leaves a whole batch as it is, since it is blended inside of the network; labels are blended as ever."""
 
     waiting = 0
 
@@ -62,12 +63,12 @@ class Unblended(Mixture):
 class Headed:
     """Φ whose classifier is moved by `step`, {"weight": ΔW, "bias": Δb}; no other parameter is seen by gradients.
 
-    centred: the step acts on h − h̄ in place of the features h. defers: a plain mixture blends the features of the
-    network's call in place of its inputs, so that nothing before the classifier needs a graph.
+    centred: the step acts on h − h̄ in place of the features h. place: where a plain mixture is blended; inside of the
+    network, nothing before it needs a graph.
     """
 
-    def __init__(self, model: nn.Module, name: str, centred: bool, defers: bool):
-        self.layer, self.centred, self.defers = model.get_submodule(name), centred, defers
+    def __init__(self, model: nn.Module, name: str, centred: bool, place: Place):
+        self.layer, self.centred, self.place = model.get_submodule(name), centred, place
         self.net = network(model, {})
         self.step: Parameters = {}
         self.deferred: Unblended | None = None
@@ -78,7 +79,12 @@ class Headed:
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
-        with self.layer.register_forward_pre_hook(self._blend), self.layer.register_forward_hook(self._moved):
+        with ExitStack() as hooks:
+            hooks.enter_context(self.layer.register_forward_hook(self._moved))
+            if self.place.module is not None and self.place.before:
+                hooks.enter_context(self.place.module.register_forward_pre_hook(lambda _, x: self._blend(x[0])))
+            elif self.place.module is not None:
+                hooks.enter_context(self.place.module.register_forward_hook(lambda _, __, out: self._blend(out)))
             yield
 
     def settled(self) -> bool:
@@ -86,12 +92,11 @@ class Headed:
         deferred, self.deferred = self.deferred, None
         return deferred is None or deferred.waiting == self.blended <= 1
 
-    def _blend(self, _: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+    def _blend(self, h: Tensor) -> Tensor | None:
         if self.deferred is None or not self.deferred.waiting:
             return None
         self.blended += 1
-        whole = len(inputs[0]) == len(self.deferred.lam)
-        return (self.deferred.features(inputs[0]),) if whole else None
+        return self.deferred.features(h) if len(h) == len(self.deferred.lam) else None
 
     def _moved(self, _: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         h = inputs[0]
@@ -101,8 +106,8 @@ class Headed:
 
 
 def blended_for(net: Net, mixture: Mixture) -> Mixture:
-    """The mixture as a method should see it on this network; only a plain one can wait for the features."""
-    if not isinstance(net, Headed) or not net.defers or type(mixture) is not Mixture:
+    """The mixture as a method should see it on this network; only a plain one can wait for its place inside."""
+    if not isinstance(net, Headed) or net.place.module is None or type(mixture) is not Mixture:
         return mixture
     net.deferred = Unblended(mixture.lam, mixture.partner)
     return net.deferred

@@ -6,9 +6,9 @@ virtual step changes the meta loss by −⟨δ, h(ηV)ᵀ⟩ to first order, and
 Two things make that nearly as good as the gradient in all weights:
 - features are centred, since the mean feature moves all logits alike and drowns the rest (`centred`);
 - V is averaged over the latest meta batches, so that λ does not learn the noise of one (`memory`).
-Cheaper still, and a little worse: samples blended at the features instead of at the input, so that no backward pass
-through the network is left (`blend="features"`). `Head.plain()` has none of the three: it is `Exact` restricted to the
-classifier's parameters, to the last digit.
+Cheaper still, and a little worse: samples blended where the network first makes them smaller (`blend="early"`), or at
+the features, so that no backward pass through the network is left (`blend="features"`). `Head.plain()` has none of
+these: it is `Exact` restricted to the classifier's parameters, to the last digit.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,13 @@ from torch import Tensor, nn
 
 from metamixup.errors import UserError
 from metamixup.meta.classifier import Headed, classifier_of, rates_of
+from metamixup.meta.early import early_place
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import Parameters, ahead, gradient, leaving_no_trace, scaled
 from metamixup.mixing import world
+from metamixup.mixing.at import Place
 
-BLENDS = ("features", "input")
+BLENDS = ("features", "early", "input")
 
 
 class Head:
@@ -59,9 +61,15 @@ class Head:
             rates = {"weight": rates["weight"]}
         lam = lam.detach().requires_grad_()
         with leaving_no_trace(model):
-            net = Headed(model, name, self.centred, self.blend == "features")
+            net = Headed(model, name, self.centred, self._place(model, name, meta_loss))
             with net.hooked():
                 return self._gradient(net, loss, meta_loss, lam, rates)
+
+    def _place(self, model: nn.Module, classifier: str, forward: MetaLoss) -> Place:
+        if self.blend == "features":
+            return Place(model.get_submodule(classifier), before=True)
+        early = early_place(model, forward) if self.blend == "early" else None
+        return Place() if early is None else Place(model.get_submodule(early))
 
     def _gradient(
         self, net: Headed, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, rates: dict[str, float]
@@ -70,7 +78,7 @@ class Head:
         net.step = step
         virtual = loss(net, lam)
         if not net.settled():
-            self.blend, net.defers = "input", False
+            self.blend, net.place = "input", Place()
             virtual = loss(net, lam)
         g = gradient(virtual, step, create_graph=True)
         if not g["weight"].requires_grad:
