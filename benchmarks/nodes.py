@@ -78,8 +78,9 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         for agent in self.agents:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(agent.pid, signal.SIGKILL)
+            for process in [*ranks(agent), agent.pid] if agent.poll() is None else []:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
             agent.wait()
 
 
@@ -142,7 +143,7 @@ def main() -> int:
     given = asked.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left behind
     training = ["train", "--epochs", str(given.epochs), "--threads", "1", "--set", "checkpoint_minutes=0.01"]
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         alone = [sys.executable, "-m", "metamixup", *training, "--out", str(folder / "alone")]
         subprocess.run(alone, check=True, capture_output=True)
