@@ -1,5 +1,6 @@
 """Interleaved repetitions: every row is measured once before any is measured twice, so that a busy machine disturbs
-all of them alike. Only ratios within one run mean anything."""
+all of them alike. Only ratios within one run mean anything. One thread is timed by the seconds it had of a core, which
+other processes cannot stretch; several are timed by the clock."""
 
 import statistics
 import time
@@ -12,13 +13,14 @@ Timed = Callable[[], None]
 
 def interleave(rows: Mapping[str, tuple[Timed, int]], repetitions: int) -> dict[str, list[float]]:
     """Seconds a step, for each row and repetition; a first round warms up and is thrown away."""
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     seconds: dict[str, list[float]] = {name: [] for name in rows}
     for repetition in range(repetitions + 1):
         for name, (step, count) in rows.items():
-            started = time.perf_counter()
+            started = clock()
             step()
             if repetition:
-                seconds[name].append((time.perf_counter() - started) / count)
+                seconds[name].append((clock() - started) / count)
     return seconds
 
 
