@@ -41,7 +41,7 @@ docs: .venv/dev
 
 .venv/cli: .venv/bin/pip pyproject.toml constraints.txt
 	$(PIP) "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
-	$(PIP) --editable ".[cli]"
+	$(PIP) --editable ".[cli,report]"
 	touch $@
 
 .venv/dev: .venv/cli

@@ -91,3 +91,12 @@ def test_what_is_no_record_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(UserError, match=r"no records\.jsonl"):
         read_records(path)
+
+
+def test_class_pairs_are_of_the_whole_run_since_a_settled_policy_ends_unmixed(tmp_path):
+    (tmp_path / "run").mkdir()
+    for epoch, lam in ((1, 0.5), (2, 1.0)):
+        lambdas = Lambdas(2)
+        lambdas.add(torch.full((2,), lam), torch.eye(2)[[0, 1]], torch.tensor([0, 0]))
+        append_line(RunFolder(tmp_path / "run").lambdas, {"epoch": epoch, **lambdas.line()})
+    assert run_record(run(tmp_path / "run"), SUMMARY)["mixing_pairs"] == [[0.5, None], [0.5, None]]

@@ -50,7 +50,8 @@ def wrong_share(cell: Cell, summary: Mapping[str, Any]) -> float:
 
 
 def class_record(lines: list[dict[str, Any]], by_pair: bool) -> Record:
-    """The mixing 1 − |2λ − 1| of pairs of the same and of other classes by epoch, and by class pair in the last."""
+    """The mixing 1 − |2λ − 1| of pairs of the same and of other classes by epoch, and by class pair over the
+    whole run: at its end a policy that settles mixes none."""
     found = [(line["epoch"], readable_pairs(line)) for line in lines if "epoch" in line]
     tables = [(epoch, table) for epoch, table in found if table is not None and "mixing" in table]
     if not tables:
@@ -61,9 +62,15 @@ def class_record(lines: list[dict[str, Any]], by_pair: bool) -> Record:
         "mixing_other": thinned([(epoch, weighted(table, ~same)) for epoch, table in tables]),
     }
     if by_pair and len(same) <= MOST_CLASSES:
-        last = tables[-1][1]["mixing"]
-        told["mixing_pairs"] = [[None if np.isnan(v) else round(float(v), 2) for v in row] for row in last]
+        told["mixing_pairs"] = [[None if np.isnan(v) else round(float(v), 3) for v in row] for row in overall(tables)]
     return told
+
+
+def overall(tables: list[tuple[int, dict[str, np.ndarray]]]) -> np.ndarray:
+    """(C, C) the mean mixing of each class pair over the epochs; nan for a pair that never came up."""
+    count = sum(table["count"] for _, table in tables)
+    mixing = sum(np.nan_to_num(table["mixing"]) * table["count"] for _, table in tables)
+    return np.where(count > 0, mixing / np.maximum(count, 1), np.nan)
 
 
 def weighted(table: Mapping[str, np.ndarray], chosen: np.ndarray) -> float | None:

@@ -17,7 +17,7 @@ named (`report.comparison.parts`). Paths are relative to the document; figures a
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,10 @@ def filled(document: Path) -> str:
     return MARKED.sub(table, document.read_text(encoding="utf-8"))
 
 
-def figures(document: Path) -> dict[Path, str]:
-    """The files that its figures are in, with what belongs into them."""
+def figures(document: Path) -> dict[Path, Callable[[], str]]:
+    """The files that its figures are in, with how to draw what belongs into them."""
     parts = [made(document, match) for match in MARKED.finditer(document.read_text(encoding="utf-8"))]
-    return {document.parent / part.file: part.drawing() for part in parts if part is not None and part.file}
+    return {document.parent / part.file: part.drawing for part in parts if part is not None and part.file}
 
 
 def made(document: Path, match: re.Match[str]) -> Part | None:
@@ -89,14 +89,14 @@ def main(arguments: Sequence[str]) -> int:
     behind = 0
     for document in (Path(name) for name in arguments if name != "--check"):
         text = filled(document)
-        if text == document.read_text(encoding="utf-8"):
+        if text == document.read_text(encoding="utf-8") and all(file.exists() for file in figures(document)):
             continue
         behind = 1
         print(f"{document}: {'is behind its records' if '--check' in arguments else 'tables written'}")
         if "--check" not in arguments:
             document.write_text(text, encoding="utf-8")
             for file, drawing in figures(document).items():
-                file.write_text(drawing, encoding="utf-8")
+                file.write_text(drawing(), encoding="utf-8")
     return behind if "--check" in arguments else 0
 
 

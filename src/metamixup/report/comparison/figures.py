@@ -1,6 +1,7 @@
 """The figures of a comparison: paired differences, what right and wrong labels weighed, which pairs were mixed."""
 
 import io
+import textwrap
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
@@ -19,8 +20,9 @@ WIDTH, WIDE = 7.2, 9.6  # inches
 
 def differences(tasks: Sequence[Task]) -> Figure:
     """MetaMixUp minus each rival with its interval; left of the line is better."""
-    figure, axes = _grid(len(RIVALS), len(RIVALS), 0.6 + 0.25 * len(tasks), WIDE)
-    for k, (axis, rival) in enumerate(zip(axes, RIVALS, strict=True)):
+    rivals = [rival for rival in RIVALS if any(against(task, rival) for task in tasks)]
+    figure, axes = _grid(len(rivals), max(len(rivals), 1), 0.6 + 0.25 * len(tasks), WIDE)
+    for k, (axis, rival) in enumerate(zip(axes, rivals, strict=True)):
         for place, task in enumerate(tasks):
             found = against(task, rival)
             if found is None:
@@ -46,7 +48,7 @@ def labels(tasks: Sequence[Task]) -> Figure:
                 told = label_weights(task, method)
                 axis.plot([t[0] for t in told], [t[place] for t in told], style, color=colour, label=f"{kind}, {name}")
         axis.axhline(1, color=REFERENCE, lw=0.6)
-        label(axis, two_lines(task.title), "epoch", "weight of a label")
+        label(axis, in_lines(task.title), "epoch", "weight of a label")
         axis.set_ylim(0, None)
     if chosen:
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
@@ -64,7 +66,7 @@ def classes(tasks: Sequence[Task]) -> Figure:
         ):
             told = _mixing(task, key)
             axis.plot(list(told), list(told.values()), color=colour, label=name)
-        label(axis, two_lines(task.title), "epoch", "mixing")
+        label(axis, in_lines(task.title), "epoch", "mixing")
         axis.set_ylim(0, 1)
     if chosen:
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
@@ -72,13 +74,14 @@ def classes(tasks: Sequence[Task]) -> Figure:
 
 
 def pairs(tasks: Sequence[Task]) -> Figure:
-    """Mixing by class pair in the last epoch, mean over seeds: the first image's class down, the second's across."""
+    """Mixing by class pair over the run, mean over seeds: the first image's class down, the second's across."""
     tables = [(task.title, table) for task in tasks if (table := _pair_table(task)) is not None]
-    figure, axes = _grid(len(tables), 4, 1.9, WIDTH)
+    low, high = np.nanquantile([v for _, table in tables for v in np.ravel(table)], [0, 1]) if tables else (0, 1)
+    figure, axes = _grid(len(tables), 4, 2.1, WIDTH)
     for axis, (name, table) in zip(axes, tables, strict=True):
-        image = axis.imshow(table, cmap=SEQUENTIAL, vmin=0, vmax=1)
+        image = axis.imshow(table, cmap=SEQUENTIAL, vmin=low, vmax=high)
         axis.grid(False)
-        label(axis, two_lines(name), "", "")
+        label(axis, in_lines(name), "", "")
         axis.set_xticks([])
         axis.set_yticks([])
     if tables:
@@ -97,9 +100,10 @@ def _grid(count: int, columns: int, height: float = 1.7, width: float = WIDTH) -
     return figure, list(axes.flat[:count])
 
 
-def two_lines(title: str) -> str:
+def in_lines(title: str) -> str:
     """The data, and below it what was done to them: panels are narrow."""
-    return title.replace(", ", "\n", 1)
+    data, _, rest = title.partition(", ")
+    return "\n".join([data, *textwrap.wrap(rest, 24)])
 
 
 def _mixing(task: Task, key: str) -> dict[float, float]:

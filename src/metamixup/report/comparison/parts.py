@@ -14,7 +14,7 @@ FIGURES = {
     "figure-differences": "Paired differences of the test error with their 95 % intervals, by rival and task",
     "figure-labels": "The weight of right and of wrong labels over the epochs, by task",
     "figure-classes": "How much pairs of the same class and of two classes were mixed over the epochs, by task",
-    "figure-pairs": "How much each pair of classes was mixed in the last epoch, by task",
+    "figure-pairs": "How much each pair of classes was mixed over the run, by task",
 }
 
 
