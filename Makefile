@@ -39,9 +39,9 @@ docs: .venv/dev
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
 
-.venv/cli: .venv/bin/pip pyproject.toml constraints.txt
+.venv/cli: .venv/bin/pip pyproject.toml constraints.txt Makefile
 	$(PIP) "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
-	$(PIP) --editable ".[cli,report]"
+	$(PIP) --editable ".[report]"
 	touch $@
 
 .venv/dev: .venv/cli
