@@ -38,6 +38,19 @@ def test_flags_a_file_and_set_meet(tmp_path, capsys):
     assert "lr = 0.3" in text
 
 
+def test_the_step_is_compiled_when_asked(tmp_path, monkeypatch):
+    compiled = []
+
+    def note(net, **options):
+        compiled.append(net)
+        return net
+
+    monkeypatch.setattr("torch.compile", note)
+    assert run([*TINY, "--compile", "--epochs", "1", "--out", str(tmp_path / "run")]) == 0
+    assert len(compiled) == 1
+    assert "compile = true" in (tmp_path / "run" / "config.toml").read_text()
+
+
 def test_resume_semantics(trained, capsys):
     before = (trained / "model.safetensors").read_bytes()
     assert run([*TINY, "--out", str(trained)]) == 2

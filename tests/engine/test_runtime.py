@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from metamixup.engine.runtime import Compiled, Runtime, usable_threads
+from metamixup.engine.runtime import Runtime, cores_granted, usable_threads
 from metamixup.errors import UserError
 
 
@@ -9,6 +9,27 @@ from metamixup.errors import UserError
 def test_threads_follow_the_environment_or_the_cores(monkeypatch, asked, expected):
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
     assert usable_threads() == expected if expected else 1 <= usable_threads() <= 16
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "150000 100000\n"}, 1.5),
+        ({"cpu.max": "max 100000\n"}, float("inf")),
+        ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 4),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, float("inf")),
+        ({"cpu.max": "nonsense"}, float("inf")),
+        ({}, float("inf")),
+    ],
+)
+def test_a_containers_quota_bounds_the_threads(tmp_path, monkeypatch, files, cores):
+    (tmp_path / "cpu").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert cores_granted(tmp_path) == cores
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("metamixup.engine.runtime.cores_granted", lambda: 0.5)
+    assert usable_threads() == 1
 
 
 def test_one_process_is_rank_zero_of_one():
@@ -29,18 +50,3 @@ def test_images_lie_in_channels_last_and_other_tensors_as_they_are():
 def test_a_missing_gpu_is_told():
     with pytest.raises(UserError, match="sees no GPU"):
         Runtime(threads=1, device="cuda")
-
-
-def test_a_network_that_cannot_be_compiled_goes_on_plainly(monkeypatch):
-    def refuse(net, **options):
-        def broken(*inputs):
-            raise RuntimeError("no compiler here\nand more")
-
-        return broken
-
-    monkeypatch.setattr(torch, "compile", refuse)
-    said = []
-    net = Compiled(torch.nn.Identity(), said.append)
-    assert net(torch.ones(2)).sum() == 2
-    assert net(torch.ones(2)).sum() == 2
-    assert said == ["going on without torch.compile: no compiler here"]

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.optim import SGD
 
 from metamixup.engine.allocator import keep_memory
-from metamixup.engine.runtime import Compiled
+from metamixup.engine.compiled import Compiled
 from metamixup.meta import Estimator, Evidence, Exact, FiniteDifference, Head, MetaStage, learning_rates
 from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels

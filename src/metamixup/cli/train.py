@@ -26,6 +26,9 @@ def train(
     freeze: Annotated[str | None, typer.Option(help="Layers that stand still: stem,layer1")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed is another split, start and order.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of this process; part of what a seed means.")] = None,
+    compile_: Annotated[
+        bool | None, typer.Option("--compile", help="The step by torch.compile, where it can be.", show_default=False)
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]")] = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes on this machine; torchrun's number counts.")] = 1,
     nodes: Annotated[int, typer.Option(min=1, help="Machines, each started with this command.")] = 1,
@@ -40,7 +43,7 @@ def train(
     flags = {
         **{"data": data, "data_dir": data_dir, "model": model, "method": method, "epochs": epochs},
         **{"batch_size": batch_size, "seed": seed, "threads": threads, "optimizer.lr": lr, "policy.name": policy},
-        **{"estimator.name": estimator, "policy.projection": projection},
+        **{"estimator.name": estimator, "policy.projection": projection, "compile": compile_},
         "start.weights": weights,
         "start.freeze": freeze and [name.strip() for name in freeze.split(",") if name.strip()],
     }

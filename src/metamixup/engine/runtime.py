@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from metamixup.engine.allocator import keep_memory
+from metamixup.engine.compiled import Compiled
 from metamixup.engine.launch import devices_here, make_fabric
 from metamixup.errors import UserError
 from metamixup.mixing import world
@@ -19,12 +21,26 @@ MOST_THREADS = 16
 
 
 def usable_threads() -> int:
-    """What OMP_NUM_THREADS says, or the cores that this process may run on, shared with the others of its run."""
+    """What OMP_NUM_THREADS says, or the cores that this process may use, shared with the others of its run. Not by how
+    busy they are now: the number of threads decides the last digit of a sum, so the same command keeps it."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(MOST_THREADS, cores // devices_here()))
+    return max(1, int(min(MOST_THREADS, cores // devices_here(), cores_granted() // devices_here())))
+
+
+def cores_granted(cgroup: Path = Path("/sys/fs/cgroup")) -> float:
+    """The cores that a container's quota leaves to it (cgroup v2, or v1); infinite without one. More threads than that
+    are stopped in the middle of an operation, where the others wait for them."""
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        try:
+            quota, period = " ".join((cgroup / name).read_text() for name in names).split()
+            if quota.isdigit():
+                return int(quota) / int(period)
+        except (OSError, ValueError, ZeroDivisionError):
+            continue
+    return float("inf")
 
 
 class Runtime:
@@ -86,21 +102,3 @@ class Runtime:
 
     def clip(self, net: Any, optimizer: Any, norm: float) -> None:
         self.fabric.clip_gradients(net, optimizer, max_norm=norm)
-
-
-class Compiled:
-    """torch.compile with a way back: where it cannot work, one line says so and the plain network goes on."""
-
-    def __init__(self, net: nn.Module, say: Callable[[str], None]):
-        self.plain, self.say = net, say
-        self.net: Callable[..., Tensor] = torch.compile(net, dynamic=False)
-
-    def __call__(self, *inputs: Any, **named: Any) -> Tensor:
-        try:
-            return self.net(*inputs, **named)
-        except Exception as error:
-            if self.net is self.plain:
-                raise
-            self.say(f"going on without torch.compile: {str(error).splitlines()[0]}")
-            self.net = self.plain
-            return self.plain(*inputs, **named)
