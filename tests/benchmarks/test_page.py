@@ -1,3 +1,6 @@
+import copy
+
+from metamixup.benchmarks.aims import aims
 from metamixup.benchmarks.page import markdown, write
 from metamixup.cli.bench import joined
 
@@ -25,3 +28,26 @@ def test_measurements_of_several_runs_are_joined():
     assert list(whole["models"]) == ["cnn3", "wrn"]
     assert whole["machine"] == {"torch": "2", "threads": 2, "cores": 2}
     assert "## wrn, batch 32" in markdown(whole)
+
+
+def test_aims_are_told_as_met_or_missed():
+    rows = dict.fromkeys(("plain", "mixup", "exact", "head", "default", "higher", "plain, compiled"), ROW)
+    worth = {name: {"cosine": 1.0, "meta": 0.01, "held_out": 0.002} for name in ("exact", "head", "less mixing")}
+    many = {"cnn3 batch 128 classes 1000": {"mixup": 1.0, "trust alone": 1.02}}
+    memory = {"cnn3": {"plain": 1, "head": 1.2}, "cnn3, 1000 classes": {"trust alone": 1.2}}
+    result = copy.deepcopy({**RESULT, "memory": memory, "quality": {"early": worth}, "growth": {"classes": many}})
+    result["models"]["cnn3"]["rows"] = rows
+    result["models"]["wrn-28-2"] = {"batch": 32, "matmul_share": 0.7, "rows": {"mixup": ROW, "head": ROW}}
+    met = {aim.aim.split(":")[0] + ":" + aim.aim.split("`")[-1]: aim.met for aim in aims(result)}
+    assert met["cnn3: is faster than higher"] is False
+    assert met["cnn3: costs at most 1.8 MixUp steps"] is True
+    assert met["cnn3: costs at most 1.25 MixUp steps"] is False
+    assert met["cnn3: makes a step 1.3 times as fast"] is False
+    assert met["early:'s decrease on the meta batch"] is True
+    assert met["early: lowers the loss on held-out images more than mixing less does"] is False
+    assert met["cnn3: needs at most 1.3 times plain training's memory"] is True
+    text = markdown(result)
+    assert "| wrn-28-2: the plain step reaches 60 % of the matrix-product rate | 70% | yes |" in text
+    assert "| cnn3, 1000 classes: the policy adds under 5 % to memory | +20% | **no** |" in text
+    assert "| 1,000 classes: the policy adds under 3 % to a step | +2.0% | yes |" in text
+    assert "| cnn3 batch 128 classes 1000 | 1.00 | 1.02 |" in text

@@ -1,11 +1,14 @@
 """The page about cost in the documentation, made from the JSON of `metamixup bench`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from metamixup.benchmarks.aims import aims
+
 
 def markdown(result: dict[str, Any], plot: str | None = None) -> str:
-    """Tables of everything that was measured."""
+    """What was aimed at, and tables of everything that was measured."""
     machine = result["machine"]
     lines = [
         "# What learning λ costs",
@@ -13,31 +16,33 @@ def markdown(result: dict[str, Any], plot: str | None = None) -> str:
         "against a MixUp step of the same run. All rows but `exact`, `finite_difference` and the peers see a meta "
         f"batch of half the size. torch {machine['torch']}, a machine of {machine['cores']} cores.",
         "",
+        "## What was aimed at",
+        *_table("aim", ["found", "met"], {a.aim: [a.found, "yes" if a.met else "**no**"] for a in aims(result)}),
     ]
-    for name, found in result["models"].items():
-        lines += [
-            f"## {name}, batch {found['batch']}",
-            *_about(found),
-            "| step | × MixUp | middle half |",
-            "|---|---|---|",
-        ]
-        lines += [f"| {row} | {v['ratio']:.2f} | {v['low']:.2f}–{v['high']:.2f} |" for row, v in found["rows"].items()]
-        lines += [""]
-    for stage, table in result.get("quality", {}).items():
-        lines += [
-            f"## Worth, {stage} in training",
-            "| direction | cosine | meta batch | held-out |",
-            "|---|---|---|---|",
-        ]
-        lines += [f"| {row} | {v['cosine']:.2f} | {v['meta']:.4f} | {v['held_out']:.4f} |" for row, v in table.items()]
-        lines += [""]
-    for key in ("memory", "growth"):
-        for name, table in result.get(key, {}).items():
-            lines += [f"## {key.capitalize()}: {name}", "| what | value |", "|---|---|"]
-            lines += [f"| {row} | {value} |" for row, value in table.items()] + [""]
     if plot is not None:
         lines += [f"![Cost against worth]({plot})", ""]
+    for name, found in result["models"].items():
+        lines += [f"## {name}, batch {found['batch']}", *_about(found)]
+        rows = {row: [f"{v['ratio']:.2f}", f"{v['low']:.2f}–{v['high']:.2f}"] for row, v in found["rows"].items()}
+        lines += _table("step", ["× MixUp", "middle half"], rows)
+    for stage, table in result.get("quality", {}).items():
+        rows = {row: [f"{v['cosine']:.2f}", f"{v['meta']:.4f}", f"{v['held_out']:.4f}"] for row, v in table.items()}
+        lines += [f"## Worth, {stage} in training", *_table("direction", ["cosine", "meta batch", "held-out"], rows)]
+    for name, table in result.get("memory", {}).items():
+        lines += [
+            f"## Memory: {name}",
+            *_table("step", ["beyond the idle process"], {k: [v] for k, v in table.items()}),
+        ]
+    for name, cases in result.get("growth", {}).items():
+        columns = list(next(iter(cases.values())))
+        rows = {case: [f"{table[row]:.2f}" for row in columns] for case, table in cases.items()}
+        lines += [f"## Growth: {name}", *_table("case", columns, rows)]
     return "\n".join(lines)
+
+
+def _table(corner: str, columns: list[str], rows: Mapping[str, list[Any]]) -> list[str]:
+    head = [f"| {corner} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    return [*head, *(f"| {name} | {' | '.join(map(str, cells))} |" for name, cells in rows.items()), ""]
 
 
 def _about(found: dict[str, Any]) -> list[str]:

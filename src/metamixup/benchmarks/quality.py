@@ -1,7 +1,7 @@
 """What each estimator's direction is worth: the realised decrease of the meta loss after the virtual step, with λ moved
 by one normalised logit step, on the meta batch and on held-out images, early and later in training."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -117,19 +117,24 @@ def decreases(task: Task, tried: dict[str, Estimator]) -> Iterator[tuple[str, fl
         yield name, cosine, on_meta, held_out
 
 
-def measure(batches: int = 24, seed: int = 0) -> dict[str, dict[str, dict[str, float]]]:
-    """{stage: {estimator: {"cosine", "meta", "held_out"}}}, means over consecutive steps of training."""
-    task, found = Task(seed), {}
-    for stage, steps in STAGES.items():
-        while task.step < steps:
-            task.advance()
-        tried, seen = estimators(), []
-        for _ in range(batches):
-            seen += list(decreases(task, tried))
-            task.advance()
-        table = {name: torch.tensor([row[1:] for row in seen if row[0] == name]).mean(0).tolist() for name in tried}
-        found[stage] = {
-            name: {k: round(v, 5) for k, v in zip(("cosine", "meta", "held_out"), row, strict=True)}
-            for name, row in table.items()
-        }
-    return found
+def measure(batches: int = 24, seeds: Iterable[int] = (0, 1, 2)) -> dict[str, dict[str, dict[str, float]]]:
+    """{stage: {estimator: {"cosine", "meta", "held_out"}}}, means over seeds and consecutive steps of training."""
+    seen: dict[str, list[tuple[str, float, float, float]]] = {stage: [] for stage in STAGES}
+    for seed in seeds:
+        task, tried = Task(seed), estimators()
+        for stage, steps in STAGES.items():
+            while task.step < steps:
+                task.advance()
+            for _ in range(batches):
+                seen[stage] += list(decreases(task, tried))
+                task.advance()
+    return {stage: _means(rows) for stage, rows in seen.items()}
+
+
+def _means(rows: list[tuple[str, float, float, float]]) -> dict[str, dict[str, float]]:
+    names = dict.fromkeys(name for name, *_ in rows)
+    table = {name: torch.tensor([row[1:] for row in rows if row[0] == name]).mean(0).tolist() for name in names}
+    return {
+        name: {k: round(v, 5) for k, v in zip(("cosine", "meta", "held_out"), row, strict=True)}
+        for name, row in table.items()
+    }
