@@ -1,7 +1,10 @@
+import importlib
 import json
+import os
 
 import pytest
 
+import metamixup.cli
 from metamixup.cli import run
 from metamixup.cli.show import histogram
 
@@ -107,3 +110,15 @@ def test_the_histogram_adds_up():
     assert len(lines) == 11
     assert lines[1].endswith("20.0 %")
     assert lines[-1].endswith("0.0 %")
+
+
+@pytest.mark.parametrize(
+    ("asked", "spins"), [({}, "5000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "PASSIVE"}, None)]
+)
+def test_waiting_threads_spin_for_a_short_while_unless_the_user_says_otherwise(monkeypatch, asked, spins):
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    importlib.reload(metamixup.cli)
+    assert os.environ.get("GOMP_SPINCOUNT") == spins
