@@ -36,6 +36,8 @@ def test_a_fixed_lambda_has_no_extremes():
     extremes.add(done([1.0, 1.0], [1, 0]))
     assert extremes.line() == {}
     assert Extremes().line() == {}
+    extremes.add(done([0.0, 1.0], [1, 0]))  # images alone, from either side
+    assert extremes.line() == {}
 
 
 def test_unlabelled_pairs_self_pairs_and_boxes_are_left_out():

@@ -6,7 +6,15 @@ import torch
 from PIL import Image
 
 from metamixup.data import DataSet, ImageSet
-from metamixup.experiments.gallery import LARGEST_SIDE, confusion, extreme_pairs, most_confused, picture, predictions
+from metamixup.experiments.gallery import (
+    LARGEST_SIDE,
+    confusion,
+    extreme_pairs,
+    last_blends,
+    most_confused,
+    picture,
+    predictions,
+)
 
 
 def opened(text):
@@ -61,3 +69,9 @@ def test_pictures_of_any_kind_of_image(channels, kind):
 def test_pictures_are_small_and_constant_floats_do_not_divide_by_zero():
     assert max(opened(picture(torch.zeros(3, 500, 300, dtype=torch.uint8))).size) == LARGEST_SIDE
     assert opened(picture(torch.full((1, 4, 4), 3.5))).getpixel((1, 1)) == (0, 0, 0)
+
+
+def test_pairs_are_of_the_last_epoch_that_blended():
+    lines = [{"epoch": 1, "most": [[0, 1, 0.4]]}, {"epoch": 2, "most": [[0, 1, 0.5]]}, {"epoch": 3}]
+    assert last_blends(lines)["epoch"] == 2
+    assert last_blends([]) == last_blends([{"epoch": 1}]) == {}

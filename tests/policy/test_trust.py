@@ -6,6 +6,7 @@ from torch.nn.functional import cross_entropy
 from metamixup import Beta, MetaMixUp
 from metamixup.mixing import Pairs
 from metamixup.policy import Reverse, Shuffle, Trust
+from metamixup.policy.calibration import Curve
 from metamixup.policy.trust import RECENT, Memory, favour_trusted, replace_distrusted
 
 
@@ -154,3 +155,16 @@ def test_what_settles_a_run_goes_on_after_a_restart():
         policy.settle(rate)
     again.load_state_dict(policy.state_dict())
     assert (again.peak, again.blended) == (0.1, pytest.approx(0.4))
+
+
+def test_shuffle_deals_out_the_trust_of_samples_without_an_index_too():
+    policy, pairs = Trust(), Pairs(torch.arange(40).roll(1), torch.eye(40))
+    policy.curve = Curve(torch.tensor([0.0, 1.0]), torch.tensor([0.0, 1.0]))
+    scores = torch.linspace(0.05, 0.95, 40)
+    shares = []
+    for control in (policy, Shuffle(policy)):
+        policy._now = scores
+        shares.append(control.mixture(torch.full((40,), 0.5), pairs, torch.Generator().manual_seed(0)).lam)
+    # λ of the first half, whose labels are distrusted, is low unless trust belongs to nobody.
+    assert shares[0][:20].mean() < shares[0][20:].mean() - 0.1
+    assert abs(shares[1][:20].mean() - shares[1][20:].mean()) < 0.1

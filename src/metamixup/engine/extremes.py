@@ -31,8 +31,8 @@ class Extremes:
             self.most, self.least = most, least
 
     def line(self) -> dict[str, list[list[float]]]:
-        """For lambda.jsonl; nothing where λ is the same for all pairs, since then no pair stands out."""
-        if not len(self.most) or float((self.least[0, 2] - self.most[0, 2]).abs()) < 1e-6:
+        """For lambda.jsonl; nothing where all pairs are mixed as much, since then none stands out."""
+        if not len(self.most) or float(_unmixed(self.least)[0] - _unmixed(self.most)[0]) < 1e-6:
             return {}
         return {name: _plain(getattr(self, name)) for name in ("most", "least")}
 
@@ -51,8 +51,13 @@ def _rows(blends: Blends) -> Tensor:
 
 def _nearest(rows: Tensor, amount: float) -> Tensor:
     """The rows whose |λ − ½| is nearest to `amount`, nearest first."""
-    distance = ((rows[:, 2] - 0.5).abs() - amount).abs()
+    distance = (_unmixed(rows) - amount).abs()
     return rows[distance.argsort(stable=True)[:KEEP]]
+
+
+def _unmixed(rows: Tensor) -> Tensor:
+    """|λ − ½|: 0 for an even blend, ½ for one image alone."""
+    return (rows[:, 2] - 0.5).abs()
 
 
 def _plain(rows: Tensor) -> list[list[float]]:

@@ -35,13 +35,18 @@ def write_gallery(folder: RunFolder, training: Training, found: DataSet, runtime
         logits, labels = predict(training.evaluated()[1], tested, runtime)
     if not world.leads():
         return
-    lines = read_lines(folder.lambdas)
+    blended = last_blends(read_lines(folder.lambdas))
     record = {
         "classes": list(found.classes),
         **predictions(logits, labels, found),
-        "pairs": {kind: extreme_pairs((lines or [{}])[-1].get(kind, []), found.train) for kind in ("most", "least")},
+        "pairs": {kind: extreme_pairs(blended.get(kind, []), found.train) for kind in ("most", "least")},
     }
     write_atomically(folder.gallery, json.dumps(record, ensure_ascii=False).encode())
+
+
+def last_blends(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """The last epoch of lambda.jsonl that blended anything: the default policy ends on the images themselves."""
+    return next((line for line in reversed(lines) if line.get("most")), {})
 
 
 def predictions(logits: Tensor, labels: Tensor, found: DataSet) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class Shuffle(Control):
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         order = torch.randperm(len(pairs.labels), generator=generator).to(pairs.labels.device)
-        index = None if pairs.index is None else pairs.index[order]
+        index = order if pairs.index is None else pairs.index[order]  # without one, a place in the batch
         return self.policy.mixture(lam, replace(pairs, index=index, labels=pairs.labels[order]), generator)
 
 

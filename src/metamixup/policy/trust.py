@@ -158,8 +158,8 @@ class Trust(Policy):
         unknown = torch.ones(len(pairs.labels), device=pairs.partner.device)
         if self.curve is None or (pairs.index is None and self._now is None):
             return unknown
-        if self._now is not None:
-            return self.curve(self._now)
+        if self._now is not None:  # an index is then a place in the batch
+            return self.curve(self._now if pairs.index is None else self._now[pairs.index])
         assert pairs.index is not None
         self.samples.make_room(pairs.index)
         judged = self.samples.visits[pairs.index] > 0
