@@ -11,7 +11,7 @@ from metamixup.benchmarks.memory import high_water
 from metamixup.benchmarks.steps import Bench
 torch.set_num_threads(1)
 bench = Bench(sys.argv[1], int(sys.argv[2]), int(sys.argv[4]))
-rows = bench.rows() | bench.policies_alone()
+rows = bench.rows() | bench.policies_in_steps()
 start = high_water()
 for _ in range(3):
     rows[sys.argv[3]][0]()

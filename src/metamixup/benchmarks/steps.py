@@ -15,6 +15,7 @@ from metamixup.models import build
 from metamixup.policy import Beta, Fixed, Learned, Persistent, Policy, Trust
 
 Step = Callable[[], None]
+ALONE = 40  # calls of a policy in one measurement: each is short
 SHAPES = {"cnn3": (1, 28, 28)}  # others take 3 × 32 × 32
 
 
@@ -34,7 +35,9 @@ class Bench:
         self.generator = torch.Generator().manual_seed(0)
 
     def pairs(self, meta: int) -> Pairs:
-        return Pairs(draw_partners([self.batch], self.generator), self.y, self.index, self.index[:meta])
+        return Pairs(
+            draw_partners([self.batch], self.generator), self.y, self.index, self.index[:meta], self.y_meta[:meta]
+        )
 
     def loss(self, net: Net, mixture: Mixture) -> Tensor:
         return soft_cross_entropy(net(mixture.inputs(self.x)), mixture.labels(self.y))
@@ -47,25 +50,30 @@ class Bench:
     def plain(self) -> None:
         self.descend(soft_cross_entropy(self.model(self.x), self.y))
 
-    def step(self, policy: Policy, estimator: Estimator | None = None, meta: int = 0, every: int = 1) -> Step:
+    def stage(
+        self, policy: Policy, estimator: Estimator | None = None, meta: int = 0, every: int = 1
+    ) -> Callable[[], Mixture]:
         stage = MetaStage(policy, estimator, every)
 
         def meta_loss(net: Net) -> Tensor:
             return soft_cross_entropy(net(self.x_meta[:meta]), self.y_meta[:meta])
 
-        def run() -> None:
+        def run() -> Mixture:
             eta = learning_rates(self.model, self.optimizer) if stage.due else {}
-            mixture = stage(self.model, self.loss, meta_loss, self.pairs(meta), eta, self.generator)
-            self.descend(self.loss(self.model, mixture))
+            return stage(self.model, self.loss, meta_loss, self.pairs(meta), eta, self.generator)
 
         return run
+
+    def step(self, policy: Policy, estimator: Estimator | None = None, meta: int = 0, every: int = 1) -> Step:
+        stage = self.stage(policy, estimator, meta, every)
+        return lambda: self.descend(self.loss(self.model, stage()))
 
     def compiled(self, say: Callable[[str], None]) -> Step:
         """The plain step as `metamixup train --compile` takes it."""
         net = Compiled(self.model, say)
         return lambda: self.descend(soft_cross_entropy(net(self.x), self.y))
 
-    def several(self, step: Step, count: int) -> Step:
+    def several(self, step: Callable[[], object], count: int) -> Step:
         """`count` steps in one measurement: the mean of a policy that learns on some of them."""
 
         def run() -> None:
@@ -92,11 +100,20 @@ class Bench:
         }
 
     def policies_alone(self) -> dict[str, tuple[Step, int]]:
-        """What a policy adds by itself, refined in every step by gradients that cost nothing."""
+        """What a policy does by itself: no network is called, and gradients cost nothing."""
+        half, trust = max(2, self.batch // 2), Trust()
+        stages = {
+            "trust alone": self.stage(trust, Free(self.batch + half, 2), half, trust.every),
+            "persistent alone": self.stage(Persistent(), Free(self.batch), half),
+        }
+        return {name: (self.several(stage, ALONE), ALONE) for name, stage in stages.items()}
+
+    def policies_in_steps(self) -> dict[str, tuple[Step, int]]:
+        """The same within training steps, for the memory that they need together."""
         half = max(2, self.batch // 2)
         return {
-            "trust alone": (self.step(Trust(), Free(self.batch + half, 2), half), 1),
-            "persistent alone": (self.step(Persistent(), Free(self.batch), half), 1),
+            "with trust": (self.step(Trust(), Free(self.batch + half, 2), half), 1),
+            "with persistent": (self.step(Persistent(), Free(self.batch), half), 1),
         }
 
 

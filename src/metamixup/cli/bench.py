@@ -58,8 +58,8 @@ def _measured(
     result = run(models, repetitions, growth, compiled)
     if memory:
         result["memory"] = {name: peak.peaks(name, BATCHES.get(name, 32)) for name in models}
-        alone = ("mixup", "trust alone", "persistent alone")
-        result["memory"]["cnn3, 1000 classes"] = peak.peaks("cnn3", BATCHES["cnn3"], 1000, alone)
+        policies = ("mixup", "with trust", "with persistent")
+        result["memory"]["cnn3, 1000 classes"] = peak.peaks("cnn3", BATCHES["cnn3"], 1000, policies)
     if quality:
         result["quality"] = worth.measure()
     result["machine"]["minutes"] = round((time.perf_counter() - started) / 60, 1)
