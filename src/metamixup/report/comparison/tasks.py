@@ -102,4 +102,6 @@ def title(given: dict[str, Any]) -> str:
     name = DATA.get(given["data"], str(given["data"]))
     if kind in spoilt:
         return f"{name}, {spoilt[kind]}"
-    return f"{name}, {given['subset']:,} images" if "subset" in given else name
+    if "subset" in given:
+        return f"{name}, {given['subset']:,} images"
+    return name if given["data"] == "digits" else f"{name}, all images"
