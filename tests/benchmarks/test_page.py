@@ -1,7 +1,10 @@
 import copy
 
+import pytest
+
 from metamixup.benchmarks.aims import aims
 from metamixup.benchmarks.page import markdown, write
+from metamixup.cli import run
 from metamixup.cli.bench import joined
 
 ROW = {"ratio": 1.5, "low": 1.4, "high": 1.6, "milliseconds": 3.0}
@@ -51,3 +54,18 @@ def test_aims_are_told_as_met_or_missed():
     assert "| cnn3, 1000 classes: the policy adds under 5 % to memory | +20% | **no** |" in text
     assert "| 1,000 classes: the policy adds under 3 % to a step | +2.0% | yes |" in text
     assert "| cnn3 batch 128 classes 1000 | 1.00 | 0.02 |" in text
+
+
+def test_an_exact_direction_that_gains_nothing_is_no_aim_met():
+    worth = {name: {"cosine": 1.0, "meta": 0.0, "held_out": 0.0} for name in ("exact", "head", "less mixing")}
+    result = {**RESULT, "quality": {"early": worth}, "growth": {"classes": {}}}
+    assert [aim.met for aim in aims(result) if "80 %" in aim.aim] == [False]
+    assert "0.0000 against 0.0000" in markdown(result)
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", "{}"])
+def test_a_source_that_is_none_is_told(tmp_path, capsys, text):
+    if text is not None:
+        (tmp_path / "bench.json").write_text(text)
+    assert run(["bench", "--from", str(tmp_path / "bench.json")]) == 2
+    assert "is no JSON of `metamixup bench --json`" in capsys.readouterr().err

@@ -22,14 +22,19 @@ def test_threads_follow_the_environment_or_the_cores(monkeypatch, asked, expecte
         ({}, float("inf")),
     ],
 )
-def test_a_containers_quota_bounds_the_threads(tmp_path, monkeypatch, files, cores):
+def test_a_containers_quota_is_read(tmp_path, files, cores):
     (tmp_path / "cpu").mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     assert cores_granted(tmp_path) == cores
+
+
+@pytest.mark.parametrize(("quota", "threads"), [(0.5, 1), (1.5, 1), (4.0, 4), (99.0, 8), (float("inf"), 8)])
+def test_threads_stay_within_a_containers_quota(monkeypatch, quota, threads):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr("metamixup.engine.runtime.cores_granted", lambda: 0.5)
-    assert usable_threads() == 1
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)), raising=False)
+    monkeypatch.setattr("metamixup.engine.runtime.cores_granted", lambda: quota)
+    assert usable_threads() == threads
 
 
 def test_one_process_is_rank_zero_of_one():

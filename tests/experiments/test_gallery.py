@@ -71,7 +71,13 @@ def test_pictures_are_small_and_constant_floats_do_not_divide_by_zero():
     assert opened(picture(torch.full((1, 4, 4), 3.5))).getpixel((1, 1)) == (0, 0, 0)
 
 
-def test_pairs_are_of_the_last_epoch_that_blended():
-    lines = [{"epoch": 1, "most": [[0, 1, 0.4]]}, {"epoch": 2, "most": [[0, 1, 0.5]]}, {"epoch": 3}]
+def test_pairs_are_of_the_last_epoch_that_blended_well():
+    lines = [
+        {"epoch": 1, "most": [[0, 1, 0.4]]},
+        {"epoch": 2, "most": [[0, 1, 0.5], [2, 3, 0.6]]},
+        {"epoch": 3, "most": [[0, 1, 0.5], [2, 3, 0.01]]},
+        {"epoch": 4},
+    ]
     assert last_blends(lines)["epoch"] == 2
+    assert last_blends(lines[2:])["epoch"] == 3
     assert last_blends([]) == last_blends([{"epoch": 1}]) == {}

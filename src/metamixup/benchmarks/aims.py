@@ -39,9 +39,10 @@ def _of_model(model: str, found: dict[str, Any]) -> Iterator[Aim]:
 
 def _of_quality(stage: str, table: dict[str, Any]) -> Iterator[Aim]:
     if {"head", "exact", "less mixing"} <= table.keys():
-        share = table["head"]["meta"] / table["exact"]["meta"]
+        head, exact = table["head"]["meta"], table["exact"]["meta"]
         aim = f"{stage}: `head` has 80 % of `exact`'s decrease on the meta batch"
-        yield Aim(aim, f"{share:.0%}", share >= 0.8)
+        told = f"{head / exact:.0%}" if exact > 0 else f"{head:.4f} against {exact:.4f}"
+        yield Aim(aim, told, head >= 0.8 * exact > 0)
         head, less = table["head"]["held_out"], table["less mixing"]["held_out"]
         aim = f"{stage}: `head` lowers the loss on held-out images more than mixing less does"
         yield Aim(aim, f"{head:.4f} against {less:.4f}", head > less)

@@ -19,9 +19,17 @@ print(start, high_water())
 """
 
 
+STATUS = Path("/proc/self/status")
+
+
+def can_tell() -> bool:
+    """Linux alone tells a process's own peak."""
+    return STATUS.exists()
+
+
 def high_water() -> int:
     """The most kilobytes that this process had so far. Not by getrusage, whose figure a child inherits."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in STATUS.read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1])
     raise RuntimeError("/proc/self/status does not tell the peak memory")

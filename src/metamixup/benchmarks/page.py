@@ -34,7 +34,7 @@ def markdown(result: dict[str, Any], plot: str | None = None) -> str:
             *_table("step", ["beyond the idle process"], {k: [v] for k, v in table.items()}),
         ]
     for name, cases in result.get("growth", {}).items():
-        columns = list(next(iter(cases.values())))
+        columns = list(dict.fromkeys(row for table in cases.values() for row in table))
         rows = {case: [f"{table[row]:.2f}" for row in columns] for case, table in cases.items()}
         lines += [f"## Growth: {name}", *_table("case", columns, rows)]
     return "\n".join(lines)

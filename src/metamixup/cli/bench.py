@@ -26,7 +26,7 @@ def bench(
     if not source:
         result = _measured(model or ["cnn3", "wrn-28-2"], repetitions, threads, growth, quality, memory, compiled)
     else:
-        result = joined([json.loads(path.read_text(encoding="utf-8")) for path in source])
+        result = joined([_read(path) for path in source])
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     if page is not None:
@@ -34,6 +34,18 @@ def bench(
 
         write(result, page)
     show(result)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    from metamixup.errors import UserError
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and {"machine", "models"} <= found.keys():
+            return found
+        raise ValueError("no machine and models in it")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is no JSON of `metamixup bench --json`: {error}") from error
 
 
 def _measured(
@@ -56,7 +68,7 @@ def _measured(
     torch.set_flush_denormal(True)
     started = time.perf_counter()
     result = run(models, repetitions, growth, compiled)
-    if memory:
+    if memory and peak.can_tell():
         result["memory"] = {name: peak.peaks(name, BATCHES.get(name, 32)) for name in models}
         policies = ("mixup", "with trust", "with persistent")
         result["memory"]["cnn3, 1000 classes"] = peak.peaks("cnn3", BATCHES["cnn3"], 1000, policies)

@@ -12,31 +12,47 @@ aten = torch.ops.aten
 
 
 class Compiled:
-    """Dropout draws from torch's own generator, so that a seed means the same with and without `--compile`."""
+    """Dropout draws from torch's own generator, so that a seed means the same with and without `--compile`. A call of a
+    network whose hooks have changed is plain: compiled code would not see them."""
 
     def __init__(self, net: nn.Module, say: Callable[[str], None]):
         self.plain, self.say = net, say
-        self.net: Callable[..., Tensor] = torch.compile(net, dynamic=False, options={"fallback_random": True})
+        self.hooks = _hooks(net)
+        self.net: Callable[..., Tensor] = net
+        try:
+            self.net = torch.compile(net, dynamic=False, options={"fallback_random": True})
+        except Exception as error:
+            self._give_up(error)
 
     def __call__(self, *inputs: Any, **named: Any) -> Tensor:
+        if self.net is self.plain or _hooks(self.plain) != self.hooks:
+            return self.plain(*inputs, **named)
         try:
             with WholePooling():
                 return self.net(*inputs, **named)
         except Exception as error:
-            if self.net is self.plain:
-                raise
-            self.say(f"going on without torch.compile: {str(error).splitlines()[0]}")
-            self.net = self.plain
+            self._give_up(error)
             return self.plain(*inputs, **named)
 
+    def _give_up(self, error: Exception) -> None:
+        self.net = self.plain
+        told = [line for line in str(error).splitlines() if line.strip() and not line.endswith("raised:")]
+        self.say(f"going on without torch.compile: {told[0] if told else type(error).__name__}")
 
-@torch.library.custom_op("metamixup::max_pool2d", mutates_args=())
-def max_pool2d(
-    x: Tensor, kernel: list[int], stride: list[int], padding: list[int], dilation: list[int], ceil: bool
-) -> tuple[Tensor, Tensor]:
+
+def _hooks(net: nn.Module) -> tuple[int, ...]:
+    """The number that torch gave to each hook of a forward pass."""
+    return tuple(key for m in net.modules() for key in (*m._forward_pre_hooks, *m._forward_hooks))
+
+
+FORM = "SymInt[] kernel, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool ceil"
+
+
+@torch.library.custom_op("metamixup::max_pool2d", mutates_args=(), schema=f"(Tensor x, {FORM}) -> (Tensor, Tensor)")
+def max_pool2d(x: Tensor, *form: Any) -> tuple[Tensor, Tensor]:
     """torch's own kernel, (values, indices). The one that inductor writes on CPU is not vectorised: a CNN's step took
     twice as long compiled as eager."""
-    return aten.max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceil)
+    return aten.max_pool2d_with_indices(x, *form)
 
 
 @max_pool2d.register_fake
@@ -44,18 +60,13 @@ def _(x: Tensor, *form: Any) -> tuple[Tensor, Tensor]:
     return aten.max_pool2d_with_indices(x, *form)
 
 
-@torch.library.custom_op("metamixup::max_pool2d_backward", mutates_args=())
-def max_pool2d_backward(
-    g: Tensor,
-    x: Tensor,
-    indices: Tensor,
-    kernel: list[int],
-    stride: list[int],
-    padding: list[int],
-    dilation: list[int],
-    ceil: bool,
-) -> Tensor:
-    return aten.max_pool2d_with_indices_backward(g, x, kernel, stride, padding, dilation, ceil, indices)
+@torch.library.custom_op(
+    "metamixup::max_pool2d_backward",
+    mutates_args=(),
+    schema=f"(Tensor g, Tensor x, Tensor indices, {FORM}) -> Tensor",
+)
+def max_pool2d_backward(g: Tensor, x: Tensor, indices: Tensor, *form: Any) -> Tensor:
+    return aten.max_pool2d_with_indices_backward(g, x, *form, indices)
 
 
 @max_pool2d_backward.register_fake
@@ -97,7 +108,7 @@ def _pooled(
     return_indices: bool = False,
 ) -> Any:
     kernel, padding, dilation = _two(kernel_size), _two(padding), _two(dilation)
-    found = max_pool2d(x, kernel, _two(stride) if stride else kernel, padding, dilation, ceil_mode)
+    found = max_pool2d(x, kernel, kernel if stride is None else _two(stride), padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
 

@@ -27,7 +27,7 @@ def usable_threads() -> int:
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, int(min(MOST_THREADS, cores // devices_here(), cores_granted() // devices_here())))
+    return max(1, int(min(MOST_THREADS, min(cores, cores_granted()) // devices_here())))
 
 
 def cores_granted(cgroup: Path = Path("/sys/fs/cgroup")) -> float:

@@ -23,6 +23,7 @@ from metamixup.mixing import mix, world
 MISTAKES = 14
 CONFUSED = 20
 MOST_CLASSES = 200  # a larger confusion matrix is left out
+WELL_MIXED = 0.25  # |λ − ½| at most
 LARGEST_SIDE = 96  # of a picture, in pixels
 
 
@@ -39,14 +40,20 @@ def write_gallery(folder: RunFolder, training: Training, found: DataSet, runtime
     record = {
         "classes": list(found.classes),
         **predictions(logits, labels, found),
-        "pairs": {kind: extreme_pairs(blended.get(kind, []), found.train) for kind in ("most", "least")},
+        "pairs": {
+            "epoch": blended.get("epoch"),
+            **{kind: extreme_pairs(blended.get(kind, []), found.train) for kind in ("most", "least")},
+        },
     }
     write_atomically(folder.gallery, json.dumps(record, ensure_ascii=False).encode())
 
 
 def last_blends(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """The last epoch of lambda.jsonl that blended anything: the default policy ends on the images themselves."""
-    return next((line for line in reversed(lines) if line.get("most")), {})
+    """The last epoch of lambda.jsonl whose most mixed pairs are all well mixed, or else the last that has any: the
+    default policy ends on the images themselves."""
+    mixed = [line for line in lines if line.get("most")]
+    well = [line for line in mixed if all(abs(lam - 0.5) < WELL_MIXED for _, _, lam in line["most"])]
+    return (well or mixed or [{}])[-1]
 
 
 def predictions(logits: Tensor, labels: Tensor, found: DataSet) -> dict[str, Any]:

@@ -42,6 +42,9 @@ class Control(Policy):
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         return self.policy.mixture(lam, pairs, generator)
 
+    def deal(self, order: Tensor) -> None:
+        self.policy.deal(order)
+
     def state_dict(self) -> dict[str, Any]:
         return self.policy.state_dict()
 
@@ -66,7 +69,8 @@ class Shuffle(Control):
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         order = torch.randperm(len(pairs.labels), generator=generator).to(pairs.labels.device)
-        index = order if pairs.index is None else pairs.index[order]  # without one, a place in the batch
+        index = None if pairs.index is None else pairs.index[order]
+        self.policy.deal(order)
         return self.policy.mixture(lam, replace(pairs, index=index, labels=pairs.labels[order]), generator)
 
 

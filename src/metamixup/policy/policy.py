@@ -35,6 +35,9 @@ class Policy:
         """The λ that the real step is trained with, (B,); a control may hand out others than were learned."""
         return lam
 
+    def deal(self, order: Tensor) -> None:
+        """A control gives what is known of this batch's samples alone to others of it; order: (B,), a permutation."""
+
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         """The blend that these λ stand for."""
         return Mixture(lam, pairs.partner)

@@ -158,12 +158,15 @@ class Trust(Policy):
         unknown = torch.ones(len(pairs.labels), device=pairs.partner.device)
         if self.curve is None or (pairs.index is None and self._now is None):
             return unknown
-        if self._now is not None:  # an index is then a place in the batch
-            return self.curve(self._now if pairs.index is None else self._now[pairs.index])
+        if self._now is not None:
+            return self.curve(self._now)
         assert pairs.index is not None
         self.samples.make_room(pairs.index)
         judged = self.samples.visits[pairs.index] > 0
         return torch.where(judged, self.curve(self.samples.score[pairs.index]), unknown)
+
+    def deal(self, order: Tensor) -> None:
+        self._now = None if self._now is None else self._now[order]
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         trust, self._now = self.trust(pairs), None

@@ -21,6 +21,7 @@ def prediction_parts(records: Records) -> dict[str, Any]:
         "confusion": bool(confusion),
         "confused": _confused(gallery.get("confused"), names),
         "mistakes": _each(_mistake, gallery.get("mistakes"), names),
+        "pairs_epoch": _epoch(pairs.get("epoch")),
         "most": _each(_triple, pairs.get("most"), names),
         "least": _each(_triple, pairs.get("least"), names),
     }
@@ -32,6 +33,10 @@ def _missing(records: Records, parts: dict[str, Any]) -> list[str]:
         return []  # said already, for all of them at once
     told = {"calibration": "calibration", "confusion": "confusion matrix", "most": "images of mixed pairs"}
     return [f"gallery.json holds no {what}" for key, what in told.items() if not parts[key]]
+
+
+def _epoch(found: Any) -> str:
+    return f"epoch {found}" if isinstance(found, int) else "the last epoch"
 
 
 def _calibration(found: Any) -> dict[str, Any] | None:
