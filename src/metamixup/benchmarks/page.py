@@ -59,16 +59,20 @@ def draw(result: dict[str, Any], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(6, 4))
     rows = next(iter(result["models"].values()))["rows"]
-    for stage, table in result["quality"].items():
-        shared = [name for name in table if name in rows]
-        axes.scatter([rows[n]["ratio"] for n in shared], [table[n]["held_out"] for n in shared], label=stage)
-        for name in shared:
-            axes.annotate(name, (rows[name]["ratio"], table[name]["held_out"]))
-    axes.set_xlabel("cost of a step, MixUp = 1")
-    axes.set_ylabel("decrease of the loss on held-out images")
-    axes.legend()
+    figure, panels = pyplot.subplots(1, len(result["quality"]), figsize=(11, 4), sharex=True, squeeze=False)
+    for axes, (stage, table) in zip(panels[0], result["quality"].items(), strict=True):
+        # Neighbours in height have their names on two sides of their points.
+        shared = sorted((name for name in table if name in rows), key=lambda name: float(table[name]["held_out"]))
+        for k, name in enumerate(shared):
+            point = rows[name]["ratio"], table[name]["held_out"]
+            axes.scatter(*point, color="tab:blue")
+            side = {"xytext": (7, -4)} if k % 2 else {"xytext": (-7, -4), "ha": "right"}
+            axes.annotate(name, point, textcoords="offset points", **side)
+        axes.axhline(table.get("less mixing", {"held_out": 0})["held_out"], color="grey", linestyle="--", linewidth=1)
+        axes.set(title=f"{stage} in training", xlabel="cost of a step, MixUp = 1")
+        axes.margins(x=0.55, y=0.1)
+    panels[0][0].set_ylabel("decrease of the loss on held-out images\n(dashed: by mixing less)")
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
     pyplot.close(figure)
 
