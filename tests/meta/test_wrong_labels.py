@@ -5,7 +5,8 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from metamixup.meta import Exact, FiniteDifference, Head, MetaStage, learning_rates
+from metamixup.benchmarks.quality import estimators
+from metamixup.meta import MetaStage, learning_rates
 from metamixup.mixing import Pairs, draw_partners, soft_cross_entropy, soft_labels
 from metamixup.policy import Learned
 
@@ -55,15 +56,7 @@ def mean_lambdas(estimator) -> tuple[float, float]:
     return float(torch.cat(first).mean()), float(torch.cat(second).mean())
 
 
-ESTIMATORS = {
-    "exact": Exact(),
-    "exact, no look-ahead": Exact(lookahead=False),
-    "finite_difference": FiniteDifference(),
-    "head": Head(),
-    "head-early": Head(blend="early"),
-    "head-features": Head(blend="features"),
-    "head-plain": Head.plain(),
-}
+ESTIMATORS = {name: estimator for name, estimator in estimators().items() if name != "less mixing"}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
