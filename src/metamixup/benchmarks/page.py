@@ -49,7 +49,7 @@ def _about(found: dict[str, Any]) -> list[str]:
     told = [f"{found[key]} {key}" for key in ("threads", "repetitions") if key in found]
     if "matmul_share" in found:
         told.append(f"the plain step reaches {found['matmul_share']:.0%} of the machine's matrix-product rate")
-    return [f"{', '.join(told)}.", *([found["note"]] if "note" in found else []), ""] if told else []
+    return [f"{', '.join(told)}.", ""] if told else []
 
 
 def draw(result: dict[str, Any], path: Path) -> None:
@@ -59,7 +59,8 @@ def draw(result: dict[str, Any], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    rows = next(iter(result["models"].values()))["rows"]
+    model, found = next(iter(result["models"].items()))
+    rows = found["rows"]
     figure, panels = pyplot.subplots(1, len(result["quality"]), figsize=(11, 4), sharex=True, squeeze=False)
     for axes, (stage, table) in zip(panels[0], result["quality"].items(), strict=True):
         # Neighbours in height have their names on two sides of their points.
@@ -70,9 +71,9 @@ def draw(result: dict[str, Any], path: Path) -> None:
             side = {"xytext": (7, -4)} if k % 2 else {"xytext": (-7, -4), "ha": "right"}
             axes.annotate(name, point, textcoords="offset points", **side)
         axes.axhline(table.get("less mixing", {"held_out": 0})["held_out"], color="grey", linestyle="--", linewidth=1)
-        axes.set(title=f"{stage} in training", xlabel="cost of a step, MixUp = 1")
+        axes.set(title=f"{stage} in training", xlabel=f"cost of a step of {model}, MixUp = 1")
         axes.margins(x=0.55, y=0.1)
-    panels[0][0].set_ylabel("decrease of the loss on held-out images\n(dashed: by mixing less)")
+    panels[0][0].set_ylabel("decrease of the loss on held-out digits\n(dashed: by mixing less)")
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
     pyplot.close(figure)
 
