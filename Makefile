@@ -15,7 +15,8 @@ test: .venv/dev
 # What each estimator costs and is worth on this machine, with the peers beside it.
 bench: .venv/dev
 	.venv/bin/python benchmarks/loader_share.py --data $(BENCH_DATA)
-	.venv/bin/metamixup bench --quality --memory --growth --compiled --json results/bench.json --page docs/cost.md
+	.venv/bin/metamixup bench --quality --memory --growth --compiled --json results/bench.json
+	.venv/bin/python -m tools.cost_page results/bench.json docs/cost.md
 
 setup: .venv/dev
 
@@ -26,11 +27,11 @@ lint: .venv/dev
 
 # Faults of every kind at random; bounded by its number of faults and its minutes.
 chaos: .venv/dev
-	OMP_NUM_THREADS=1 .venv/bin/python benchmarks/chaos.py --faults 100 --minutes 40
+	OMP_NUM_THREADS=1 .venv/bin/python stress/chaos.py --faults 100 --minutes 40
 
 # Tables in the documents, made again from the records under results/.
 results: .venv/dev
-	.venv/bin/python -m metamixup.report.markers README.md docs/results/*.md
+	.venv/bin/python -m tools.markers README.md docs/results/*.md
 
 docs: .venv/dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict

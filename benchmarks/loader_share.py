@@ -7,8 +7,8 @@ import argparse
 
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.step import Stepper
-from metamixup.experiments.build import build_training
-from metamixup.experiments.resolve import resolve
+from metamixup.settings.build import build_training
+from metamixup.settings.resolve import resolve
 
 
 def main() -> None:

@@ -80,11 +80,11 @@ def intrusion() -> None:
 
 def recording() -> None:
     """A step of the default run on digits and its record, by the processor's time."""
-    from metamixup.engine.record import Recorder
+    from metamixup.engine.records.record import Recorder
     from metamixup.engine.runtime import Runtime
     from metamixup.engine.step import Stepper
-    from metamixup.experiments.build import build_training
-    from metamixup.experiments.resolve import resolve
+    from metamixup.settings.build import build_training
+    from metamixup.settings.resolve import resolve
 
     training = build_training(resolve({"data": "digits"}))
     stepper, recorder = Stepper(training, Runtime(1), print), Recorder(training.num_classes)

@@ -10,23 +10,28 @@ import metamixup
 ROOT = Path(metamixup.__file__).parent
 BELOW = {
     "errors": set(),
-    "mixing": {"errors"},
+    "world": {"errors"},
+    "seeding": set(),
+    "mixing": {"world"},
     "policy": {"mixing"},
     "meta": {"policy"},
-    "mixer": {"meta"},
-    "methods": {"meta"},
+    "trust": {"meta"},
+    "mixer": {"trust"},
+    "methods": {"meta", "seeding"},
     "models": {"errors"},
-    "data": {"mixing"},
-    "engine": {"methods"},
-    "experiments": {"engine", "models", "data", "mixer"},
-    "analysis": {"experiments"},
+    "data": {"mixing", "seeding"},
+    "engine": {"methods", "seeding"},
+    "settings": {"engine", "models", "data", "trust"},
+    "runs": {"settings", "mixer"},
+    "tables": {"runs"},
+    "analysis": {"tables"},
     "report": {"analysis"},
-    "integrations": {"experiments"},
-    "benchmarks": {"experiments"},
+    "integrations": {"tables"},
+    "benchmarks": {"tables"},
     "cli": {"report", "integrations", "benchmarks"},
     "__main__": {"cli"},
 }
-CORE = {"errors", "mixing", "policy", "meta", "mixer"}
+CORE = {"errors", "world", "seeding", "mixing", "policy", "meta", "trust", "mixer"}
 
 
 def allowed(layer: str) -> set[str]:

@@ -63,7 +63,7 @@ def test_what_is_in_the_wheel(built):
     (wheel,) = built.glob("*.whl")
     files = set(zipfile.ZipFile(wheel).namelist())
     assert wheel.name == f"metamixup-{__version__}-py3-none-any.whl"
-    assert {"metamixup/py.typed", "metamixup/experiments/paper/table1.toml"} <= files
+    assert {"metamixup/py.typed", "metamixup/tables/paper/table1.toml"} <= files
     assert all(name.startswith("metamixup") for name in files)
     metadata = zipfile.ZipFile(wheel).read(f"metamixup-{__version__}.dist-info/METADATA").decode()
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:") and "extra ==" not in line]
@@ -77,7 +77,8 @@ def test_what_is_in_the_sdist(built):
         files = {name.partition("/")[2] for name in archive.getnames()}
     assert {"README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "Makefile", "mkdocs.yml"} <= files
     assert {"src/metamixup/__init__.py", "tests/test_package.py", "docs/index.md", "examples/tabular.py"} <= files
-    assert not any(part in name for name in files for part in (".venv", "runs/", "__pycache__", ".data/"))
+    assert not any(part in name for name in files for part in (".venv", "__pycache__", ".data/"))
+    assert not any(name.startswith("runs/") for name in files)
 
 
 def test_one_version_everywhere():

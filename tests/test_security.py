@@ -43,7 +43,7 @@ def doubtful(call: ast.Call) -> list[str]:
     return [name] if name in CALLS or name.rpartition(".")[2] in WRITING else []
 
 
-@pytest.mark.parametrize("folder", ["src", "examples", "benchmarks"])
+@pytest.mark.parametrize("folder", ["src", "examples", "benchmarks", "stress", "tools"])
 def test_no_source_unpickles_or_unpacks(folder):
     found = {str(p.relative_to(ROOT)): words(p.read_text()) for p in (ROOT / folder).rglob("*.py")}
     assert found

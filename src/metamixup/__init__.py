@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from metamixup.meta import Exact, FiniteDifference, Head
     from metamixup.mixer import MetaMixUp, Mixed
-    from metamixup.mixing import Mixture, mix
-    from metamixup.policy import Beta, Fixed, Learned, Persistent, Trust
+    from metamixup.mixing.mix import Mixture, mix
+    from metamixup.policy import Beta, Fixed, Learned, Persistent
+    from metamixup.trust import Trust
 
 __version__ = "0.1.0"
 
@@ -30,7 +31,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """The public names come in when they are first used: the command line prepares its process before torch loads."""
     if name in __all__:
-        for home in ("mixing", "policy", "meta", "mixer"):
+        for home in ("mixing", "policy", "meta", "trust", "mixer"):
             module = importlib.import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)

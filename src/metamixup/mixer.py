@@ -9,14 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from metamixup import world
 from metamixup.errors import UserError, unknown
-from metamixup.meta import Estimator, Evidence, Exact, FiniteDifference, Head, MetaStage, learning_rates
+from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, learning_rates
 from metamixup.meta.classifier import last_linear
 from metamixup.meta.lookahead import Net
-from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels, world
+from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import Place
 from metamixup.mixing.blendable import LossFunction, require_blendable
-from metamixup.policy import Learned, Policy, Trust
+from metamixup.policy import Learned, Policy
+from metamixup.trust import Evidence, Trust
 
 ESTIMATORS: dict[str, Callable[[], Estimator]] = {
     "evidence": Evidence,

@@ -3,9 +3,9 @@
 import pytest
 from analysis.small import SMALL
 
-from metamixup.engine.folder import RunFolder
-from metamixup.experiments.resolve import resolve
-from metamixup.experiments.run import begin
+from metamixup.engine.records.folder import RunFolder
+from metamixup.runs.run import begin
+from metamixup.settings.resolve import resolve
 
 
 def train(path, **changes):

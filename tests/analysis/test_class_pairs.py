@@ -2,7 +2,7 @@ import numpy as np
 import torch
 
 from metamixup.analysis.class_pairs import frames, group_names
-from metamixup.engine.lambdas import Lambdas, read_pairs
+from metamixup.engine.records.lambdas import Lambdas, read_pairs
 
 
 def epoch(lam, labels, partner, classes=3, number=1):

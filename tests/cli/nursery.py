@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import metamixup.cli.app
-import metamixup.experiments.run  # noqa: F401 before the first fork
+import metamixup.runs.run  # noqa: F401 before the first fork
 from metamixup.cli import run
 
 TRAIN = ["train", "--epochs", "3", "--threads", "1", "--set", "checkpoint_minutes=0.0005", "--set", "subset=600"]

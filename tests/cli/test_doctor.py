@@ -5,8 +5,8 @@ import json
 import pytest
 
 from metamixup.cli import run
-from metamixup.experiments import self_test
-from metamixup.experiments.self_test import SelfTest
+from metamixup.runs import self_test
+from metamixup.runs.self_test import SelfTest
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import torch
 
 import metamixup
 from metamixup.cli import run
-from metamixup.engine.folder import RunFolder
+from metamixup.engine.records.folder import RunFolder
 from metamixup.errors import UserError
-from metamixup.experiments import export as exporting
-from metamixup.experiments.export import deployed, export_run
-from metamixup.experiments.predict import read_inputs
+from metamixup.runs import export as exporting
+from metamixup.runs.export import deployed, export_run
+from metamixup.runs.predict import read_inputs
 
 
 @pytest.fixture(scope="module")

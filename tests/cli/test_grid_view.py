@@ -2,10 +2,10 @@ import pytest
 from rich.console import Console
 
 from metamixup.cli.grid_view import GridView, duration, live_table
-from metamixup.experiments.cells import Choice
-from metamixup.experiments.grid import Grid
-from metamixup.experiments.recipe import load_recipe
-from metamixup.experiments.reproduce import Reproduction
+from metamixup.tables.cells import Choice
+from metamixup.tables.grid import Grid
+from metamixup.tables.recipe import load_recipe
+from metamixup.tables.reproduce import Reproduction
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import pytest
 import safetensors.torch
 from ranks import together
 
+from metamixup import world
 from metamixup.cli import run
 from metamixup.errors import UserError
-from metamixup.experiments.run import refuse_other_data
-from metamixup.mixing import world
+from metamixup.runs.run import refuse_other_data
 
 TRAIN = ["train", "--epochs", "2", "--threads", "1", "--batch-size", "64", "--set", "subset=300"]
 OFTEN = ["--set", "checkpoint_minutes=0.0002"]

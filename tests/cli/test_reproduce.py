@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from metamixup.cli import run
-from metamixup.engine.folder import RunFolder
-from metamixup.experiments.records import read_records
+from metamixup.engine.records.folder import RunFolder
+from metamixup.tables.records import read_records
 
 TINY = """
 title = "A small table"

@@ -8,22 +8,24 @@ from engine.toy_runs import CLASSES
 from ranks import together
 from torch import nn
 
+from metamixup import world
 from metamixup.engine.checkpoint import unpack
 from metamixup.engine.evaluate import EvaluationSet, predict
-from metamixup.engine.folder import RunFolder
 from metamixup.engine.launch import launch
+from metamixup.engine.records.folder import RunFolder
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.schedule import Schedule
 from metamixup.engine.step import Stepper
 from metamixup.engine.train import train
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
-from metamixup.meta import Evidence, Exact, FiniteDifference, Head, MetaStage
+from metamixup.meta import Exact, FiniteDifference, Head, MetaStage
 from metamixup.methods.pseudo_label import PseudoLabel
 from metamixup.methods.supervised import Supervised
-from metamixup.mixing import draw_partners, world
-from metamixup.mixing.seeding import derived_generator, derived_seed
-from metamixup.policy import Beta, Learned, Persistent, Trust
+from metamixup.mixing import draw_partners
+from metamixup.policy import Beta, Learned, Persistent
+from metamixup.seeding import derived_generator, derived_seed
+from metamixup.trust import Evidence, Trust
 
 BATCH, STEPS = 12, 20
 

@@ -3,8 +3,9 @@ import torch
 from engine.toy_runs import run, toy_training
 
 from metamixup.errors import UserError
-from metamixup.meta import Evidence, Exact, FiniteDifference, Head, MetaStage
-from metamixup.policy import Learned, Trust
+from metamixup.meta import Exact, FiniteDifference, Head, MetaStage
+from metamixup.policy import Learned
+from metamixup.trust import Evidence, Trust
 
 HUGE = 2**50
 

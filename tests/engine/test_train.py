@@ -8,9 +8,9 @@ import torch
 from engine.toy_runs import STEPS, Stop, StopAt, run, toy_training
 
 from metamixup.engine import checkpoint
-from metamixup.engine.folder import RunFolder, read_lines
 from metamixup.engine.interrupt import Interrupt, Interrupted
 from metamixup.engine.listener import Listener
+from metamixup.engine.records.folder import RunFolder, read_lines
 from metamixup.engine.step import Diverged
 from metamixup.errors import UserError
 

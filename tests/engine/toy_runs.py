@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from metamixup.engine.evaluate import EvaluationSet
-from metamixup.engine.folder import RunFolder
 from metamixup.engine.listener import Listener
+from metamixup.engine.records.folder import RunFolder
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.schedule import Schedule
 from metamixup.engine.train import train
@@ -17,8 +17,8 @@ from metamixup.engine.training import Training
 from metamixup.meta import Exact, MetaStage
 from metamixup.methods.ema import EMA
 from metamixup.methods.supervised import Supervised
-from metamixup.mixing.seeding import derived_generator, derived_seed
 from metamixup.policy import Beta, Learned
+from metamixup.seeding import derived_generator, derived_seed
 
 CLASSES, STEPS = 3, 4
 

@@ -15,7 +15,7 @@ from torch.utils.data import TensorDataset
 
 from metamixup import Beta, Learned
 from metamixup.integrations.skorch import NeuralNetClassifier, NeuralNetRegressor
-from metamixup.policy import Trust
+from metamixup.trust import Trust
 
 X, Y = make_classification(240, 8, n_informative=5, n_classes=3, class_sep=2.0, random_state=0)
 X, Y = X.astype(np.float32), Y.astype(np.int64)

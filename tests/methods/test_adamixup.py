@@ -8,9 +8,9 @@ from metamixup.errors import UserError
 from metamixup.methods.adamixup import AdaMixUp, classifier_of
 from metamixup.methods.batch import Batch
 from metamixup.mixing import soft_labels
-from metamixup.mixing.seeding import derived_generator
 from metamixup.models import build
 from metamixup.policy import Beta
+from metamixup.seeding import derived_generator
 
 
 def made(discriminate: bool = True, samples: int = 8, name: str = "cnn-bn") -> tuple[nn.Module, AdaMixUp, Batch]:

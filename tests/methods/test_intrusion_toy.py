@@ -10,8 +10,8 @@ from metamixup.methods.batch import Batch
 from metamixup.methods.method import Method
 from metamixup.methods.supervised import Supervised
 from metamixup.mixing import soft_cross_entropy, soft_labels
-from metamixup.mixing.seeding import derived_generator
 from metamixup.policy import Beta, Learned, Policy
+from metamixup.seeding import derived_generator
 
 A, B = torch.tensor([2.0, 0.0, 0.0, 0.0]), torch.tensor([0.0, 2.0, 0.0, 0.0])
 

@@ -10,8 +10,8 @@ from metamixup.methods.batch import Batch
 from metamixup.methods.manifold import Manifold, StagedBatch
 from metamixup.methods.supervised import Supervised
 from metamixup.mixing import Mixture, soft_labels
-from metamixup.mixing.seeding import derived_generator
 from metamixup.models import build
+from metamixup.seeding import derived_generator
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from metamixup.engine.lambdas import Lambdas
+from metamixup.engine.records.lambdas import Lambdas
 
 CONFIG = """data = "invented"
 model = "cnn3"

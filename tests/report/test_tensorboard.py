@@ -2,7 +2,7 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from metamixup.engine.lambdas import Lambdas
+from metamixup.engine.records.lambdas import Lambdas
 from metamixup.report.tensorboard import TensorBoard, scalars
 
 

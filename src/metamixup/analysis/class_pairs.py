@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from metamixup.engine.lambdas import readable_pairs
+from metamixup.engine.records.lambdas import readable_pairs
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from metamixup.analysis.smooth import RoundedOff, TwoLayer
 from metamixup.analysis.study import Study, interactive
 from metamixup.analysis.style import COLUMN, REFERENCE, colours, label, panels, plain, styled
 from metamixup.mixing import draw_partners, mix, soft_cross_entropy, soft_labels
-from metamixup.mixing.seeding import derived_generator
 from metamixup.policy.beta import sample_beta
+from metamixup.seeding import derived_generator
 
 SEGMENTS = 96
 SHARPNESS = 10.0

@@ -12,14 +12,14 @@ from metamixup.analysis.records import Records, read_run
 from metamixup.data import DataSet, ImageSet, Split
 from metamixup.data.stream import Normalise
 from metamixup.engine import checkpoint
-from metamixup.engine.folder import RunFolder
+from metamixup.engine.records.folder import RunFolder
 from metamixup.engine.runtime import Runtime, usable_threads
 from metamixup.engine.step import Stepper
 from metamixup.engine.train import load_weights
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
-from metamixup.experiments.build import build_data, build_split, build_training
-from metamixup.experiments.resolve import read_config
+from metamixup.settings.build import build_data, build_split, build_training
+from metamixup.settings.resolve import read_config
 
 BATCH = 500
 

@@ -10,11 +10,11 @@ from typing import Any
 from metamixup.analysis.records import Records, read_run
 from metamixup.analysis.study import Study, interactive
 from metamixup.analysis.style import REFERENCE, colours, label, panels, plain, styled
-from metamixup.engine.folder import RunFolder
+from metamixup.engine.records.folder import RunFolder
 from metamixup.errors import UserError
-from metamixup.experiments.resolve import read_config
-from metamixup.experiments.run import resume
-from metamixup.experiments.schema import Settings, check, flat, nested
+from metamixup.runs.run import resume
+from metamixup.settings.resolve import read_config
+from metamixup.settings.schema import Settings, check, flat, nested
 
 
 @dataclass(frozen=True)

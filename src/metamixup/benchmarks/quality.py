@@ -11,9 +11,9 @@ from metamixup import data
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, learning_rates
 from metamixup.meta.lookahead import Net, ahead, gradient, leaving_no_trace, network, trainable
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
-from metamixup.mixing.seeding import derived_generator
 from metamixup.models import build
 from metamixup.policy import Beta, Learned
+from metamixup.seeding import derived_generator
 
 STAGES = {"early": 30, "later": 240}  # steps before the first measured batch
 BATCH = 100

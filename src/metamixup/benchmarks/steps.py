@@ -8,11 +8,12 @@ from torch.optim import SGD
 
 from metamixup.engine.allocator import keep_memory
 from metamixup.engine.compiled import Compiled
-from metamixup.meta import Estimator, Evidence, Exact, FiniteDifference, Head, MetaStage, learning_rates
+from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, learning_rates
 from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
 from metamixup.models import build
-from metamixup.policy import Beta, Fixed, Learned, Persistent, Policy, Trust
+from metamixup.policy import Beta, Fixed, Learned, Persistent, Policy
+from metamixup.trust import Evidence, Trust
 
 Step = Callable[[], None]
 ALONE = 40  # calls of a policy in one measurement: each is short

@@ -17,7 +17,6 @@ def bench(
     memory: Annotated[bool, typer.Option("--memory", help="Also peak memory, in processes of their own.")] = False,
     compiled: Annotated[bool, typer.Option("--compiled", help="Also the plain step under torch.compile.")] = False,
     out: Annotated[Path | None, typer.Option("--json", help="Write everything here.")] = None,
-    page: Annotated[Path | None, typer.Option(help="Write a page of it here, as Markdown.")] = None,
     source: Annotated[
         list[Path] | None, typer.Option("--from", help="Measure nothing: take this JSON; more of them are joined.")
     ] = None,
@@ -29,10 +28,6 @@ def bench(
         result = joined([_read(path) for path in source])
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    if page is not None:
-        from metamixup.benchmarks.page import write
-
-        write(result, page)
     show(result)
 
 

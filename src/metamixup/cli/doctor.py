@@ -38,7 +38,7 @@ def examine(data_dir: str | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     from metamixup import __version__
-    from metamixup.experiments.self_test import self_test
+    from metamixup.runs.self_test import self_test
 
     tested = self_test()
     return {

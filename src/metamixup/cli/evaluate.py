@@ -14,8 +14,8 @@ def evaluate(
     """Score the weights of a run on the test set: top-1 and top-5 error, NLL and ECE."""
     import json
 
-    from metamixup.engine.folder import RunFolder
-    from metamixup.experiments.run import evaluate_run
+    from metamixup.engine.records.folder import RunFolder
+    from metamixup.runs.run import evaluate_run
 
     scores = evaluate_run(RunFolder(out), data_dir)
     if json_:

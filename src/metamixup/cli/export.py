@@ -20,8 +20,8 @@ def export(
 ) -> None:
     """Write the model with a model card, and check that it answers as the original does."""
     from metamixup.cli.extras import needing
-    from metamixup.engine.folder import RunFolder
-    from metamixup.experiments.export import export_run
+    from metamixup.engine.records.folder import RunFolder
+    from metamixup.runs.export import export_run
 
     with needing("onnx"):
         done = export_run(RunFolder(out), format.value, to)

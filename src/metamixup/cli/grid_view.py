@@ -8,9 +8,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from metamixup.experiments.grid import Grid
-from metamixup.experiments.reproduce import Reproduction
-from metamixup.experiments.table_files import difference_text, published_text
+from metamixup.tables.grid import Grid
+from metamixup.tables.reproduce import Reproduction
+from metamixup.tables.table_files import difference_text, published_text
 
 
 class GridView:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from metamixup.experiments.predict import Prediction
+    from metamixup.runs.predict import Prediction
 
 
 class Format(StrEnum):
@@ -26,8 +26,8 @@ def predict(
     format: Annotated[Format, typer.Option(help="How the answer is printed.")] = Format.table,
 ) -> None:
     """Tell the class of images. Those that cannot be read are reported and skipped; the exit code is 3 then."""
-    from metamixup.engine.folder import RunFolder
-    from metamixup.experiments.predict import Predictor
+    from metamixup.engine.records.folder import RunFolder
+    from metamixup.runs.predict import Predictor
 
     paths = _listed(images)
     found = list(Predictor(RunFolder(out))(paths))
@@ -41,7 +41,7 @@ def predict(
 
 def _listed(images: Iterable[Path]) -> list[Path]:
     """Folders give all images below them; what does not exist is a mistake."""
-    from metamixup.data.tree import image_files
+    from metamixup.data.folder.tree import image_files
     from metamixup.errors import UserError
 
     paths: list[Path] = []
@@ -56,7 +56,7 @@ def _listed(images: Iterable[Path]) -> list[Path]:
 
 
 def _row(prediction: "Prediction") -> dict[str, Any]:
-    from metamixup.data.tree import readable
+    from metamixup.data.folder.tree import readable
 
     probability = round(prediction.probability, 6)
     return {"file": readable(str(prediction.path)), "class": prediction.label, "probability": probability}

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from metamixup.experiments.cells import Choice
-    from metamixup.experiments.reproduce import Reproduction
-    from metamixup.experiments.runner import Runner
+    from metamixup.tables.cells import Choice
+    from metamixup.tables.reproduce import Reproduction
+    from metamixup.tables.runner import Runner
 
 
 def reproduce(
@@ -38,7 +38,7 @@ def reproduce(
     """Run every method of a table side by side, and put the results beside the published numbers.
 
     Started again, it skips what is finished and goes on with what was interrupted."""
-    from metamixup.experiments.cells import Choice
+    from metamixup.tables.cells import Choice
 
     choice = Choice(
         quick=quick,
@@ -67,8 +67,8 @@ def run_table(
     address: str | None = None,
 ) -> None:
     from metamixup.cli.grid_view import GridView
-    from metamixup.experiments.recipe import load_recipe
-    from metamixup.experiments.reproduce import Reproduction
+    from metamixup.tables.recipe import load_recipe
+    from metamixup.tables.reproduce import Reproduction
 
     reproduction = Reproduction(load_recipe(name), choice, out)
     if dry_run:
@@ -87,8 +87,8 @@ def run_table(
 
 
 def collect_table(name: str, choice: "Choice", out: Path) -> None:
-    from metamixup.experiments.recipe import load_recipe
-    from metamixup.experiments.reproduce import Reproduction
+    from metamixup.tables.recipe import load_recipe
+    from metamixup.tables.reproduce import Reproduction
 
     reproduction = Reproduction(load_recipe(name), choice, out)
     grid = reproduction.collect(make_runner("local", None, out)[0])
@@ -100,7 +100,7 @@ def make_runner(on: str, address: str | None, out: Path) -> "tuple[Runner, int]"
     """Who carries the runs out, and how many at once unless the user says."""
     from metamixup.cli.extras import needing
     from metamixup.errors import UserError, unknown
-    from metamixup.experiments.local import LocalRunner
+    from metamixup.tables.local import LocalRunner
 
     if on == "local" and address is None:
         return LocalRunner(out / "logs"), 2
@@ -109,7 +109,7 @@ def make_runner(on: str, address: str | None, out: Path) -> "tuple[Runner, int]"
     if on == "local":
         raise UserError("--address belongs to a Ray cluster: give --on ray too")
     with needing("ray"):
-        from metamixup.experiments.ray_runner import RayRunner
+        from metamixup.tables.ray_runner import RayRunner
     runner = RayRunner(address)
     return runner, runner.at_once
 

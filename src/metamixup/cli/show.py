@@ -4,9 +4,9 @@ import sys
 from typing import Any
 
 from metamixup.cli.extras import needing
-from metamixup.engine.folder import RunFolder
 from metamixup.engine.listener import Listener
-from metamixup.engine.progress import Bars, PlainLines
+from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.progress import Bars, PlainLines
 
 WIDTH = 40
 

@@ -63,8 +63,8 @@ def join(devices: int, nodes: int, strategy: str, given: dict[str, Any], interru
 
 def given_settings(config: Path | None, flags: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
     """What the user named, by dotted key: the file, then flags, then --set; the later wins."""
-    from metamixup.experiments.resolve import parse_assignment, placed, read_toml
-    from metamixup.experiments.schema import check, nested
+    from metamixup.settings.resolve import parse_assignment, placed, read_toml
+    from metamixup.settings.schema import check, nested
 
     given = read_toml(config) if config is not None else {}
     check(nested(given), str(config))  # a mistake in the file is told with its name
@@ -75,13 +75,13 @@ def given_settings(config: Path | None, flags: dict[str, Any], assignments: list
 def run_training(
     out: Path | None, given: dict[str, Any], resume: bool, interrupt: "Interrupt", tensorboard: bool
 ) -> None:
+    from metamixup import world
     from metamixup.cli.show import listeners, show_summary
-    from metamixup.engine.folder import RunFolder
     from metamixup.engine.launch import elastic
+    from metamixup.engine.records.folder import RunFolder
     from metamixup.engine.runtime import usable_threads
-    from metamixup.experiments import run
-    from metamixup.experiments.resolve import default_out, resolve
-    from metamixup.mixing import world
+    from metamixup.runs import run
+    from metamixup.settings.resolve import default_out, resolve
 
     settings = resolve(given, usable_threads())
     folder = RunFolder(out or default_out(settings))

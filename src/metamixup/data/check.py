@@ -6,10 +6,10 @@ from pathlib import Path
 
 from torch import Tensor
 
-from metamixup.data.folder import image_shape, parts_of
+from metamixup.data.folder.folder import image_shape, parts_of
+from metamixup.data.folder.tree import ImageFile, scan
+from metamixup.data.folder.workers import Decoded, decode_all
 from metamixup.data.images import DataSet, ImageSet
-from metamixup.data.tree import ImageFile, scan
-from metamixup.data.workers import Decoded, decode_all
 
 
 @dataclass(frozen=True)

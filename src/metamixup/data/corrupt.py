@@ -5,7 +5,7 @@ from torch import Tensor
 
 from metamixup.data.splits import shuffled_by_class
 from metamixup.errors import UserError
-from metamixup.mixing.seeding import derived_generator
+from metamixup.seeding import derived_generator
 
 
 def replace_labels(labels: Tensor, num_classes: int, share: float, seed: int) -> tuple[Tensor, Tensor]:

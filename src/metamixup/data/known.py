@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from metamixup.data import cifar, idx, svhn
-from metamixup.data.embedded import load_digits
-from metamixup.data.folder import load_folder
-from metamixup.data.hub import load_hub, load_parquet
+from metamixup.data.folder.folder import load_folder
+from metamixup.data.folder.workers import Progress
+from metamixup.data.formats import cifar, idx, svhn
+from metamixup.data.formats.embedded import load_digits
+from metamixup.data.formats.hub import load_hub, load_parquet
+from metamixup.data.formats.npz import load_npz
 from metamixup.data.images import DataSet
-from metamixup.data.npz import load_npz
 from metamixup.data.places import Folder, find, refuse_pickles
-from metamixup.data.workers import Progress
 from metamixup.errors import DataError, UserError, unknown
 
 IMAGENET_SIZE = 100

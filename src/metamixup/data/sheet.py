@@ -8,7 +8,7 @@ from torch import Tensor
 from metamixup.data.images import DataSet
 from metamixup.data.splits import shuffled_by_class
 from metamixup.mixing import mix
-from metamixup.mixing.seeding import derived_generator
+from metamixup.seeding import derived_generator
 
 COLUMNS = 9
 MOST_CLASSES = 20

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from metamixup.errors import DataError, UserError
-from metamixup.mixing.seeding import derived_generator
+from metamixup.seeding import derived_generator
 
 LEAST_META, MOST_META = 10, 100
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from metamixup.data.augment import Augment
 from metamixup.data.images import ImageSet
-from metamixup.mixing.seeding import derived_generator
+from metamixup.seeding import derived_generator
 
 
 class Stream:

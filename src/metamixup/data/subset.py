@@ -11,7 +11,7 @@ from torch import Tensor
 from metamixup.data.images import DataSet, ImageSet
 from metamixup.data.splits import shuffled_by_class
 from metamixup.errors import DataError
-from metamixup.mixing.seeding import derived_generator
+from metamixup.seeding import derived_generator
 
 
 def take_subset(found: DataSet, size: int, seed: int) -> DataSet:

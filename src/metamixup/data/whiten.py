@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from metamixup.data.folder.packed import cache_folder
 from metamixup.data.images import DataSet, ImageSet
-from metamixup.data.packed import cache_folder
 
 CHUNK = 2048
 

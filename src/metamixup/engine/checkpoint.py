@@ -16,7 +16,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from metamixup.mixing import world
+from metamixup import world
 
 KEPT = 2
 NAME = re.compile(r"step-(\d{9})-([0-9a-f]{32})\.safetensors")

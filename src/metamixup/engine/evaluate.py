@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from metamixup import world
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.scores import scores
-from metamixup.mixing import world
 
 Batches = Callable[[int, int], Iterator[tuple[Tensor, Tensor]]]
 

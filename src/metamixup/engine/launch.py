@@ -8,8 +8,8 @@ from typing import Any
 from lightning_fabric import Fabric
 from lightning_fabric.strategies import DDPStrategy
 
+from metamixup import world
 from metamixup.errors import UserError, unknown
-from metamixup.mixing import world
 
 STRATEGIES = ("ddp",)
 

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from metamixup import world
 from metamixup.engine.allocator import keep_memory
 from metamixup.engine.compiled import Compiled
 from metamixup.engine.launch import devices_here, make_fabric
 from metamixup.errors import UserError
-from metamixup.mixing import world
 
 MOST_THREADS = 16
 

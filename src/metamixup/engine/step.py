@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from metamixup import world
 from metamixup.engine.out_of_memory import naming_cheaper
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Source, Training
 from metamixup.meta import learning_rates
 from metamixup.methods.batch import Batch
 from metamixup.methods.method import Net
-from metamixup.mixing import Mixture, Pairs, soft_cross_entropy, soft_labels, world
-from metamixup.mixing.seeding import derived_generator, derived_seed
+from metamixup.mixing import Mixture, Pairs, soft_cross_entropy, soft_labels
+from metamixup.seeding import derived_generator, derived_seed
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,19 @@ from typing import Any
 import safetensors.torch
 import torch
 
+from metamixup import world
 from metamixup.engine import checkpoint
 from metamixup.engine.evaluate import evaluate
-from metamixup.engine.folder import RunFolder, append_line, cut_back
 from metamixup.engine.interrupt import Interrupt, Interrupted, listening
 from metamixup.engine.listener import Listener
-from metamixup.engine.monitor import Monitor
-from metamixup.engine.record import Recorder
+from metamixup.engine.records.folder import RunFolder, append_line, cut_back
+from metamixup.engine.records.monitor import Monitor
+from metamixup.engine.records.record import Recorder
+from metamixup.engine.records.summary import summarise
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.step import Diverged, Stepper
-from metamixup.engine.summary import summarise
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
-from metamixup.mixing import world
 
 
 def train(

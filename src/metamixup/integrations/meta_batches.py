@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
 from metamixup.errors import UserError
-from metamixup.mixing.seeding import derived_generator
+from metamixup.seeding import derived_generator
 
 Source = Any  # (x, y) tensors, a Dataset of (x, y), or a DataLoader of (x, y)
 

@@ -16,8 +16,8 @@ from torch.nn.functional import cross_entropy
 from metamixup.data.splits import stratified_test
 from metamixup.integrations.meta_batches import MetaBatches
 from metamixup.mixer import MetaMixUp
-from metamixup.mixing.seeding import derived_generator
 from metamixup.policy import Policy
+from metamixup.seeding import derived_generator
 
 MakeModule = Callable[[tuple[int, ...], int], nn.Module]
 

@@ -18,8 +18,8 @@ from torch.utils.data import Dataset, Subset
 from metamixup.data.splits import stratified_test
 from metamixup.integrations.meta_batches import MetaBatches
 from metamixup.mixer import MetaMixUp, Mixed
-from metamixup.mixing.seeding import derived_generator
-from metamixup.policy import Trust
+from metamixup.seeding import derived_generator
+from metamixup.trust import Trust
 
 
 class MetaMixUpMixin:

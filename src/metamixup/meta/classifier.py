@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from metamixup import world
 from metamixup.errors import UserError
 from metamixup.meta.lookahead import Net, Parameters, leaving_no_trace, network
-from metamixup.mixing import Mixture, world
+from metamixup.mixing import Mixture
 from metamixup.mixing.at import Place
 
 

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from metamixup import world
 from metamixup.errors import UserError, unknown
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import ahead, gradient, leaving_no_trace, network, scaled, trainable
 from metamixup.meta.second_order import FastSecondDerivatives
-from metamixup.mixing import world
 
 
 def meta_gradient(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from metamixup import world
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import (
     Parameters,
@@ -20,7 +21,6 @@ from metamixup.meta.lookahead import (
     scaled,
     trainable,
 )
-from metamixup.mixing import world
 
 
 class FiniteDifference:

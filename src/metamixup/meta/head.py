@@ -17,12 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from metamixup import world
 from metamixup.errors import UserError
 from metamixup.meta.classifier import Headed, classifier_of, rates_of
 from metamixup.meta.early import early_place
 from metamixup.meta.estimator import MetaLoss, TrainLoss
 from metamixup.meta.lookahead import Parameters, ahead, gradient, leaving_no_trace, scaled
-from metamixup.mixing import world
 from metamixup.mixing.at import Place
 
 BLENDS = ("features", "early", "input")

@@ -14,10 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from metamixup import world
 from metamixup.errors import UserError
 from metamixup.methods.batch import Batch
 from metamixup.methods.method import Method, Net
-from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, world
+from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy
 
 
 @dataclass(frozen=True)

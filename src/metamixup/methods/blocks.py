@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from metamixup import world
 from metamixup.methods.batch import Batch
-from metamixup.mixing import Mixture, Pairs, world
+from metamixup.mixing import Mixture, Pairs
 
 
 def joined(*parts: Tensor | None) -> Tensor:

@@ -6,8 +6,8 @@ from collections import Counter
 import torch
 from torch import Tensor
 
+from metamixup import world
 from metamixup.methods.batch import Batch
-from metamixup.mixing import world
 
 
 class GuessStudy:

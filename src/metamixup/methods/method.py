@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from metamixup import world
 from metamixup.methods.batch import Batch
-from metamixup.mixing import Mixture, Pairs, own_partners, world
+from metamixup.mixing import Mixture, Pairs, own_partners
 
 Net = Callable[[Tensor], Tensor]
 

@@ -6,13 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from metamixup import world
 from metamixup.methods.batch import Batch
 from metamixup.methods.blocks import joined
 from metamixup.methods.method import Net
 from metamixup.methods.quiet import predict, quiet
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.semi_supervised import SemiSupervised
-from metamixup.mixing import Mixture, soft_cross_entropy, world
+from metamixup.mixing import Mixture, soft_cross_entropy
 
 
 def divergence(p: Tensor, logits: Tensor) -> Tensor:

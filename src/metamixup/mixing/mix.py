@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from metamixup.mixing import world
+from metamixup import world
 
 
 def mix(a: Tensor, b: Tensor, lam: Tensor | float) -> Tensor:

@@ -7,7 +7,6 @@ from metamixup.policy.fixed import Fixed
 from metamixup.policy.learned import PROJECTIONS, Learned
 from metamixup.policy.persistent import Persistent
 from metamixup.policy.policy import Policy
-from metamixup.policy.trust import Trust
 
 __all__ = [
     "CONTROLS",
@@ -21,5 +20,4 @@ __all__ = [
     "Replay",
     "Reverse",
     "Shuffle",
-    "Trust",
 ]

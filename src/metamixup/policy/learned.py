@@ -7,7 +7,8 @@ Eq. 13 to the letter), `clip` (Algorithm 1, clamped), `logit` (λ = sigmoid(w), 
 import torch
 from torch import Tensor
 
-from metamixup.mixing import Pairs, world
+from metamixup import world
+from metamixup.mixing import Pairs
 from metamixup.policy.beta import Beta
 from metamixup.policy.policy import Policy
 

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metamixup.mixing import Pairs, world
+from metamixup import world
+from metamixup.mixing import Pairs
 from metamixup.policy.learned import Learned
 from metamixup.policy.policy import Policy
 

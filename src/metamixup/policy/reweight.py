@@ -8,7 +8,8 @@ an estimator with `lookahead=False` is the same, since the loss is linear in the
 import torch
 from torch import Tensor
 
-from metamixup.mixing import Pairs, world
+from metamixup import world
+from metamixup.mixing import Pairs
 from metamixup.policy.policy import Policy
 
 

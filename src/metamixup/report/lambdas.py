@@ -7,7 +7,7 @@ import numpy as np
 
 from metamixup.analysis.class_pairs import Frame, frames, group_names
 from metamixup.analysis.records import Records
-from metamixup.engine.lambdas import BINS
+from metamixup.engine.records.lambdas import BINS
 
 # Bounds of what the page carries, in bytes before base64: a page of 600 epochs and 100 classes stays far below 8 MB.
 MOST_CELLS = 1_200_000

@@ -1,0 +1,76 @@
+"""A data set from a folder of images by class, decoded once into a packed cache, or streamed where none fits."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from metamixup.data.arrays import SPLIT_SEED, TEST_SHARE
+from metamixup.data.folder.decode import probe, quiet
+from metamixup.data.folder.packed import packed
+from metamixup.data.folder.streamed import StreamedImages
+from metamixup.data.folder.tree import ImageFile, Tree, fingerprint, scan
+from metamixup.data.folder.workers import Progress
+from metamixup.data.images import DataSet, ImageSet, statistics
+from metamixup.data.splits import stratified_test
+from metamixup.errors import DataError
+
+DEFAULT_SIZE = 64
+LARGEST_NATIVE = 128
+PROBED = 64
+
+
+def load_folder(
+    root: Path, image_size: int | None = None, name: str | None = None, progress: Progress | None = None
+) -> DataSet:
+    """Images are scaled and cropped to a square of `image_size`.
+
+    Without it they keep their size if all are squares of one small size, else they become 64×64. Images that are
+    all grey have one channel.
+    """
+    tree = scan(root)
+    train, test = parts_of(tree)
+    files = [*train, *test, *tree.unlabelled]
+    shape = image_shape([file.path for file in files], image_size)
+    mark = fingerprint(root, files)
+    paths = [file.path for file in files]
+    images = packed(root, paths, mark, shape, progress)
+    ends = [0, len(train), len(train) + len(test), len(files)]
+    parts = [_part(images, files, shape, low, high) for low, high in pairwise(ends)]
+    mean, std = statistics(parts[0].images)
+    return DataSet(name or str(root), parts[0], parts[1], tree.classes, mean, std, parts[2] if len(parts[2]) else None)
+
+
+def _part(images: Tensor | None, files: list[ImageFile], shape: tuple[int, int, int], low: int, high: int) -> ImageSet:
+    labels = torch.tensor([file.label for file in files[low:high]], dtype=torch.int64)
+    if images is not None:
+        return ImageSet(images[low:high], labels)
+    streamed = StreamedImages([file.path for file in files[low:high]], shape)
+    return ImageSet(streamed, labels)  # type: ignore[arg-type]
+
+
+def parts_of(tree: Tree) -> tuple[list[ImageFile], list[ImageFile]]:
+    """(train, test); a folder without a test set gives up a fifth of every class, the same one each time."""
+    if tree.test is not None:
+        return tree.train, tree.test
+    labels = torch.tensor([file.label for file in tree.train])
+    train, test = stratified_test(labels, len(tree.classes), TEST_SHARE, SPLIT_SEED, tree.classes)
+    if not len(test):
+        raise DataError(f"{tree.root}: one image a class leaves none for a test set; add images or a test/ folder")
+    return [tree.train[place] for place in train.tolist()], [tree.train[place] for place in test.tolist()]
+
+
+def image_shape(files: list[Path], image_size: int | None) -> tuple[int, int, int]:
+    """(C, H, W) from the headers of a few files, evenly spaced."""
+    with quiet():
+        headers = [probe(path) for path in files[:: -(-len(files) // PROBED)]]
+    found = [header for header in headers if header is not None]
+    channels = 1 if found and all(grey for _, _, grey in found) else 3
+    if image_size is None:
+        sides = {side for width, height, _ in found for side in (width, height)}
+        native = sides.pop() if len(sides) == 1 else DEFAULT_SIZE
+        image_size = native if native <= LARGEST_NATIVE else DEFAULT_SIZE
+    if not 1 <= image_size <= 4096:
+        raise DataError(f"the image size lies between 1 and 4096 pixels, not {image_size}")
+    return channels, image_size, image_size

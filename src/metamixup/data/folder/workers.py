@@ -1,0 +1,87 @@
+"""Many images decoded at once by worker processes."""
+
+import hashlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+
+from metamixup.data.folder.decode import decode, quiet
+from metamixup.errors import DataError
+
+PER_TASK = 32
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What became of one file: the digest of its pixels, or what was wrong with it."""
+
+    path: Path
+    digest: bytes = b""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Decode a run of files, the first being number `start`; write them at their places if there is a target."""
+
+    start: int
+    files: list[Path]
+    shape: tuple[int, int, int]
+    target: int | None
+
+    def __call__(self) -> list[Decoded]:
+        with quiet():
+            return [self._decoded(place, path) for place, path in enumerate(self.files, self.start)]
+
+    def _decoded(self, place: int, path: Path) -> Decoded:
+        try:
+            pixels = decode(path, self.shape[1], self.shape[0]).tobytes()
+        except DataError as problem:
+            return Decoded(path, problem=str(problem))
+        if self.target is not None:
+            os.pwrite(self.target, pixels, place * len(pixels))
+        return Decoded(path, hashlib.blake2b(pixels, digest_size=16).digest())
+
+
+def decode_all(
+    files: list[Path],
+    shape: tuple[int, int, int],
+    target: int | None = None,
+    progress: Progress | None = None,
+) -> list[Decoded]:
+    """Decode every file, in order; into the open file `target` if given. `progress` hears how many of all are done."""
+    tasks = [Task(start, files[start : start + PER_TASK], shape, target) for start in range(0, len(files), PER_TASK)]
+    found: list[Decoded] = []
+    for some in _mapped(tasks):
+        found += some
+        if progress is not None:
+            progress(len(found), len(files))
+    return found
+
+
+def _mapped(tasks: list[Task]) -> Iterator[list[Decoded]]:
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(tasks) == 1:
+        yield tasks[0]()
+        return
+    # Forked workers share the open file, and need not import torch again.
+    fork = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=fork, initializer=_own_signals)
+    try:
+        yield from pool.map(Task.__call__, tasks)
+    except BrokenProcessPool as problem:
+        raise DataError("a process that decodes images was killed; is there too little memory?") from problem
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _own_signals() -> None:
+    """A training process answers signals with a checkpoint, and its children would inherit that."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

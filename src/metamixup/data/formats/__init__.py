@@ -1,0 +1,1 @@
+"""One file format a module, each read with its sizes checked first."""

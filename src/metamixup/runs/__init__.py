@@ -1,0 +1,1 @@
+"""One run: trained, used, exported, looked at."""

@@ -1,0 +1,135 @@
+"""What of a finished run is worth looking at: calibration, confusion, worst mistakes and extreme pairs, with the images
+themselves, so that its page needs neither the data nor the weights."""
+
+import base64
+import io
+import json
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from metamixup import world
+from metamixup.data import DataSet, ImageSet
+from metamixup.engine.checkpoint import write_atomically
+from metamixup.engine.evaluate import predict
+from metamixup.engine.records.folder import RunFolder, read_lines
+from metamixup.engine.runtime import Runtime
+from metamixup.engine.scores import calibration_bins
+from metamixup.engine.training import Training
+from metamixup.mixing import mix
+
+MISTAKES = 14
+CONFUSED = 20
+MOST_CLASSES = 200  # a larger confusion matrix is left out
+WELL_MIXED = 0.25  # |λ − ½| at most
+LARGEST_SIDE = 96  # of a picture, in pixels
+
+
+def write_gallery(folder: RunFolder, training: Training, found: DataSet, runtime: Runtime) -> None:
+    """OUT/gallery.json, written once at the end of a run."""
+    tested = next((s for s in training.evaluation if s.name == "test"), None)
+    if tested is None:
+        return
+    with runtime.autocast():
+        logits, labels = predict(training.evaluated()[1], tested, runtime)
+    if not world.leads():
+        return
+    blended = last_blends(read_lines(folder.lambdas))
+    record = {
+        "classes": list(found.classes),
+        **predictions(logits, labels, found),
+        "pairs": {
+            "epoch": blended.get("epoch"),
+            **{kind: extreme_pairs(blended.get(kind, []), found.train) for kind in ("most", "least")},
+        },
+    }
+    write_atomically(folder.gallery, json.dumps(record, ensure_ascii=False).encode())
+
+
+def last_blends(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """The last epoch of lambda.jsonl whose most mixed pairs are all well mixed, or else the last that has any: the
+    default policy ends on the images themselves."""
+    mixed = [line for line in lines if line.get("most")]
+    well = [line for line in mixed if all(abs(lam - 0.5) < WELL_MIXED for _, _, lam in line["most"])]
+    return (well or mixed or [{}])[-1]
+
+
+def predictions(logits: Tensor, labels: Tensor, found: DataSet) -> dict[str, Any]:
+    """logits: (N, C) of the test set in its order; labels: (N,)."""
+    probabilities = logits.double().softmax(1)
+    count, confidence, correct = calibration_bins(probabilities, labels)
+    table = confusion(probabilities.argmax(1), labels, found.num_classes)
+    filled = count.clamp(min=1)
+    return {
+        "calibration": {
+            "count": count.long().tolist(),
+            "confidence": _rounded(confidence / filled),
+            "accuracy": _rounded(correct / filled),
+        },
+        "confused": most_confused(table),
+        **({"confusion": table.tolist()} if found.num_classes <= MOST_CLASSES else {}),
+        "mistakes": worst_mistakes(probabilities, labels, found.test),
+    }
+
+
+def confusion(predicted: Tensor, labels: Tensor, classes: int) -> Tensor:
+    """(C, C) counts, true class by predicted."""
+    return torch.bincount(labels * classes + predicted, minlength=classes**2).view(classes, classes)
+
+
+def most_confused(table: Tensor) -> list[list[int]]:
+    """[true, predicted, count], the largest counts first."""
+    wrong = table.clone().fill_diagonal_(0).flatten()
+    count, place = wrong.sort(descending=True, stable=True)
+    return [[p // len(table), p % len(table), n] for n, p in zip(count.tolist(), place.tolist(), strict=True) if n][
+        :CONFUSED
+    ]
+
+
+def worst_mistakes(probabilities: Tensor, labels: Tensor, images: ImageSet) -> list[dict[str, Any]]:
+    """The test images that were wrong with the highest confidence."""
+    confidence, predicted = probabilities.max(1)
+    surest = confidence.masked_fill(predicted == labels, -1).sort(descending=True, stable=True).indices[:MISTAKES]
+    return [
+        {
+            "index": k,
+            "true": int(labels[k]),
+            "predicted": int(predicted[k]),
+            "confidence": round(float(confidence[k]), 4),
+            "image": picture(images.images[k]),
+        }
+        for k in surest.tolist()
+        if predicted[k] != labels[k]
+    ]
+
+
+def extreme_pairs(rows: list[list[float]], images: ImageSet) -> list[dict[str, Any]]:
+    """rows: (first, second, λ) as lambda.jsonl has them."""
+    return [_triple(int(i), int(j), lam, images) for i, j, lam in rows]
+
+
+def _triple(i: int, j: int, lam: float, images: ImageSet) -> dict[str, Any]:
+    first, second = images.images[i], images.images[j]
+    blend = mix(first.float()[None], second.float()[None], lam)[0].to(first.dtype)
+    pictures = {"first": picture(first), "second": picture(second), "mixed": picture(blend)}
+    return {"lam": lam, "first_class": int(images.labels[i]), "second_class": int(images.labels[j]), **pictures}
+
+
+def picture(image: Tensor) -> str:
+    """(C, H, W), uint8 or floats of any range, as PNG in base64; one channel is grey, two or more are read as RGB."""
+    if image.dtype != torch.uint8:
+        low, high = image.min(), image.max()
+        image = ((image - low) / (high - low).clamp(min=1e-12) * 255).round().to(torch.uint8)
+    image = image[:3] if len(image) >= 3 else image[:1].expand(3, -1, -1)
+    made = Image.fromarray(np.ascontiguousarray(image.permute(1, 2, 0).cpu().numpy()))
+    made.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+    file = io.BytesIO()
+    made.save(file, "PNG", optimize=True)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def _rounded(values: Tensor) -> list[float]:
+    return [round(value, 5) for value in values.tolist()]

@@ -1,0 +1,86 @@
+"""The page that goes with an exported model: what it is, what it was trained on, how good it is, how to load it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from metamixup.settings.schema import Settings
+
+LOADING = {
+    ".onnx": """session = onnxruntime.InferenceSession("{file}")
+(logits,) = session.run(None, {{"pixels": pixels}})  # float32 NumPy array, pixels in 0…1""",
+    ".pt2": """model = torch.export.load("{file}").module()
+logits = model(pixels)  # float32 tensor, pixels in 0…1""",
+    ".safetensors": """model = metamixup.models.build("{model}", {classes}, {channels}, {size})
+model.load_state_dict(safetensors.torch.load_file("{file}"))
+mean, std = (torch.tensor(values).view(-1, 1, 1) for values in ({mean}, {std}))
+logits = model.eval()((pixels - mean) / std)  # float32 tensor, pixels in 0…1""",
+}
+
+
+def model_card(summary: dict[str, Any], settings: Settings, path: Path, difference: float) -> str:
+    """Markdown."""
+    return CARD.format(
+        title=f"{summary['model']} on {summary['data']}, trained with {summary['method']}",
+        version=summary["version"],
+        images=", ".join(f"{n:,} {name}" for name, n in summary["images"].items() if n),
+        shape="×".join(map(str, summary["input"]["shape"])),
+        classes=", ".join(summary["classes"]),
+        parameters=f"{summary['parameters']:,}",
+        scores=_scores(summary),
+        loading=_loading(summary, path),
+        file=path.name,
+        difference=f"{difference:.1e}",
+        settings=tomli_w.dumps(json.loads(settings.model_dump_json(exclude_none=True))).strip(),
+    )
+
+
+def _scores(summary: dict[str, Any]) -> str:
+    known = {
+        "test_error": "error, %",
+        "test_error_top5": "top-5 error, %",
+        "test_nll": "negative log-likelihood",
+        "test_ece": "expected calibration error, %",
+    }
+    rows = [f"| {name} | {summary[key]:.4g} |" for key, name in known.items() if summary.get(key) is not None]
+    return "\n".join(["| on the test set | |", "|---|---|", *rows])
+
+
+def _loading(summary: dict[str, Any], path: Path) -> str:
+    channels, *size = summary["input"]["shape"]
+    return LOADING[path.suffix].format(
+        file=path.name,
+        model=summary["model"],
+        classes=len(summary["classes"]),
+        channels=channels,
+        size=tuple(size),
+        mean=summary["input"]["mean"],
+        std=summary["input"]["std"],
+    )
+
+
+CARD = """# {title}
+Made by metamixup {version}. {parameters} parameters.
+
+## Data
+{images} images of {shape} (channels × height × width). Classes: {classes}.
+
+## Quality
+{scores}
+
+The weights are those of the last epoch; the test set has chosen nothing. These numbers hold for images drawn as the
+test set was; on other images the model answers just as surely, and may be wrong.
+
+## Use
+```python
+{loading}
+```
+`{file}` agrees with the trained model: its logits differ by {difference} at most.
+
+## Settings
+```toml
+{settings}
+```
+"""

@@ -1,0 +1,143 @@
+"""A run in its folder: begun, gone on with, or found finished. What the command line and a grid of runs share."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+
+from metamixup import world
+from metamixup.data.folder.workers import Progress
+from metamixup.engine.evaluate import evaluate
+from metamixup.engine.interrupt import Interrupt
+from metamixup.engine.listener import Listener
+from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.runtime import Runtime
+from metamixup.engine.train import load_weights, train
+from metamixup.errors import UserError
+from metamixup.runs.gallery import write_gallery
+from metamixup.runs.kept import keep_split, keep_whitening
+from metamixup.settings.build import build_data, build_model, build_training, evaluation_set
+from metamixup.settings.resolve import contradiction, read_config, write_config
+from metamixup.settings.schema import Settings
+
+
+def begin(
+    folder: RunFolder, settings: Settings, listeners: Sequence[Listener] = (), interrupt: Interrupt | None = None
+) -> dict[str, Any]:
+    """Train in a folder that holds no run yet; returns the summary.
+
+    Everything is built before the first file is written: a mistake in the settings leaves no trace.
+    """
+    world.agreed(lambda: _refuse_other(folder))
+    go = _prepared(folder, settings, listeners, interrupt)
+    with ExitStack() as held:
+
+        def take() -> None:
+            held.enter_context(folder.locked())
+            _refuse_other(folder)  # another process may have been faster
+            write_config(folder.config, settings)
+
+        world.agreed(take)
+        return go()
+
+
+def resume(
+    folder: RunFolder,
+    settings: Settings,
+    given: dict[str, Any],
+    listeners: Sequence[Listener] = (),
+    interrupt: Interrupt | None = None,
+) -> dict[str, Any]:
+    """Go on with the run in that folder under its own settings, or begin one with `settings` if there is none yet.
+
+    `given` are the dotted settings that the user named; they must not contradict the stored ones. A finished run is
+    left as it is.
+    """
+    found = world.agreed(lambda: _found(folder, given))
+    if found is None:
+        return begin(folder, settings, listeners, interrupt)
+    if found["summary"] is not None:
+        return found["summary"]
+    with ExitStack() as held:
+        world.agreed(lambda: held.enter_context(folder.locked()))
+        return _prepared(folder, Settings(**found["settings"]), listeners, interrupt)()
+
+
+def _found(folder: RunFolder, given: dict[str, Any]) -> dict[str, Any] | None:
+    """The run in that folder as plain data, its summary if it is finished; None if there is no run."""
+    if not folder.config.exists():
+        return None
+    stored = read_config(folder.config, given.get("model"))
+    problem = contradiction(given, stored)
+    if problem:
+        raise UserError(f"--resume: {problem} ({folder.config}); drop it or choose another --out")
+    return {"settings": stored.model_dump(), "summary": folder.read_summary() if folder.finished else None}
+
+
+def _refuse_other(folder: RunFolder) -> None:
+    if folder.root.exists() and not folder.root.is_dir():
+        raise UserError(f"{folder.root} is a file; choose another --out")
+    if folder.holds_run:
+        raise UserError(f"{folder.root} already holds a run; go on with --resume or choose another --out")
+
+
+def _prepared(
+    folder: RunFolder, settings: Settings, listeners: Sequence[Listener], interrupt: Interrupt | None
+) -> Callable[[], dict[str, Any]]:
+    """All objects of the run are made; calling the result trains."""
+    listeners = listeners if world.leads() else ()
+    runtime = Runtime(settings.threads, settings.precision, settings.device)
+    found = build_data(settings, _decoding(listeners))
+    training = build_training(settings, found)
+    training.check_shares(world.size())
+    refuse_other_data(training.fingerprint)
+    budget, labels = settings.ssl.labels, training.about["labels"]
+    if budget is not None and labels != budget:
+        for listener in listeners:
+            listener.say(f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set")
+
+    def closing() -> None:
+        write_gallery(folder, training, found, runtime)
+
+    def go() -> dict[str, Any]:
+        keep_split(folder, training.split)
+        keep_whitening(folder, found.whiten)
+        return train(training, folder, runtime, listeners, interrupt, closing)
+
+    return go
+
+
+def refuse_other_data(fingerprint: str) -> None:
+    """Every machine reads its own files; they must hold the same."""
+    if world.agreed(lambda: fingerprint) != fingerprint:
+        raise UserError("the data that this process reads is not what the first one reads; are the files alike?")
+
+
+def _decoding(listeners: Sequence[Listener]) -> Progress:
+    """Says every tenth part of a folder's images; a folder decoded in one go says nothing."""
+    said = [0]
+
+    def progress(done: int, total: int) -> None:
+        if 10 * done // total > said[0] and done < total:
+            said[0] = 10 * done // total
+            for listener in listeners:
+                listener.say(f"decoding images, once for this folder: {done} of {total}")
+
+    return progress
+
+
+def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:
+    """Scores of a finished run's weights on its test set."""
+    if not folder.config.exists():
+        raise UserError(f"{folder.root} is no run folder: it has no config.toml")
+    settings = read_config(folder.config)
+    settings = settings.model_copy(update={"data_dir": data_dir or settings.data_dir})
+    runtime = Runtime(settings.threads, settings.precision, settings.device)
+    found = build_data(settings)
+    model = build_model(settings, found)
+    load_weights(model, folder)
+    runtime.adopt(model)
+    test = evaluation_set("test", found, found.test, torch.arange(len(found.test)))
+    with runtime.autocast():
+        return {f"test_{key}": round(value, 6) for key, value in evaluate(model, test, runtime).items()}

@@ -1,0 +1,1 @@
+"""From what a user wrote to objects."""

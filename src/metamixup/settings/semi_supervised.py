@@ -1,0 +1,87 @@
+"""The methods with unlabelled data by name: a line about each, how it is made, and the settings its name stands for.
+
+MixUp and MetaMixUp are policies, so `mixup+apl` is APL with another policy and nothing else.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from metamixup.methods.apl import APL, period_of
+from metamixup.methods.mean_teacher import MeanTeacher
+from metamixup.methods.method import Method
+from metamixup.methods.mixmatch import MixMatch
+from metamixup.methods.pi_model import PiModel
+from metamixup.methods.pseudo_label import PseudoLabel
+from metamixup.methods.ramp import Ramp
+from metamixup.methods.supervised import Supervised
+from metamixup.methods.vat import VAT
+from metamixup.settings.schema import Settings
+
+Make = Callable[[Settings], Method]
+
+K_EPOCHS = 200  # the length of the run that K belongs to; a shorter one lowers σ as often (ssl.sigma_every)
+
+NO_MIXING = {"policy.name": "fixed", "policy.lam": 1.0}
+MIXUP = {"policy.name": "beta"}
+METAMIXUP = {"policy.name": "learned"}
+RAMPED = {"ssl.ramp": "exponential", "ssl.ramp_over": 0.4}
+MATCH = {"ssl.weight": 75.0, "ssl.ramp": "linear", "ssl.ramp_over": 0.4, "ssl.ema": 0.999}
+
+
+def ramp(settings: Settings) -> Ramp:
+    return Ramp(settings.ssl.ramp, settings.ssl.ramp_over)
+
+
+def _pseudo_label(settings: Settings) -> Method:
+    return PseudoLabel(settings.ssl.sigma, settings.ssl.weight, ramp(settings))
+
+
+def _apl(settings: Settings) -> Method:
+    chosen = settings.ssl
+    period = period_of(chosen.sigma_every, settings.epochs, K_EPOCHS)
+    return APL(chosen.sigma, chosen.sigma_drop, period, chosen.weight, ramp(settings))
+
+
+def _mean_teacher(settings: Settings) -> Method:
+    return MeanTeacher(settings.ssl.weight, settings.ssl.ema, ramp(settings), settings.ssl.ema_warmup)
+
+
+def _vat(settings: Settings) -> Method:
+    chosen = settings.ssl
+    return VAT(chosen.weight, chosen.epsilon, chosen.xi, chosen.iterations, chosen.entropy, ramp(settings))
+
+
+def _mixmatch(settings: Settings) -> Method:
+    chosen = settings.ssl
+    views, warmup = chosen.augmentations, chosen.ema_warmup
+    return MixMatch(chosen.weight, chosen.temperature, views, chosen.ema, ramp(settings), warmup)
+
+
+SEMI_SUPERVISED: dict[str, tuple[str, Make, dict[str, Any]]] = {
+    "supervised": ("the labelled images alone, as many steps as the others", lambda _: Supervised(), NO_MIXING),
+    "pseudo-label": ("confident predictions serve as labels (ssl.sigma)", _pseudo_label, NO_MIXING),
+    "apl": ("Pseudo-Label whose σ falls (ssl.sigma_drop, ssl.sigma_every)", _apl, NO_MIXING),
+    "pi-model": (
+        "one answer under two augmentations (ssl.weight)",
+        lambda settings: PiModel(settings.ssl.weight, ramp(settings)),
+        {**NO_MIXING, **RAMPED, "ssl.weight": 20.0},
+    ),
+    "mean-teacher": (
+        "the average of the weights teaches (ssl.ema)",
+        _mean_teacher,
+        {**NO_MIXING, **RAMPED, "ssl.weight": 8.0, "ssl.ema": 0.95},
+    ),
+    "vat": ("adversarial perturbations (ssl.epsilon)", _vat, {**NO_MIXING, **RAMPED, "ssl.weight": 0.3}),
+    "vat-em": (
+        "VAT with entropy minimisation (ssl.entropy)",
+        _vat,
+        {**NO_MIXING, **RAMPED, "ssl.weight": 0.3, "ssl.entropy": 0.1},
+    ),
+    "mixup+pseudo-label": ("Pseudo-Label on blends, λ ~ Beta(α, α)", _pseudo_label, MIXUP),
+    "mixup+apl": ("APL on blends, λ ~ Beta(α, α)", _apl, MIXUP),
+    "metamixup+pseudo-label": ("Pseudo-Label on blends, λ learned", _pseudo_label, METAMIXUP),
+    "metamixup+apl": ("APL on blends, λ learned (Algorithm 2)", _apl, METAMIXUP),
+    "mixmatch-no-mixup": ("MixMatch without its blends", _mixmatch, {**NO_MIXING, **MATCH}),
+    "mixmatch": ("averaged, sharpened guesses on blends", _mixmatch, {**MIXUP, **MATCH, "policy.alpha": 0.75}),
+    "metamixup+mixmatch": ("MixMatch, λ learned", _mixmatch, {**METAMIXUP, **MATCH, "policy.alpha": 0.75}),
+}

@@ -1,0 +1,1 @@
+"""Many runs: from a recipe to a table."""

@@ -1,0 +1,177 @@
+"""From a recipe to the runs of a grid: which cells were asked for, and what each of their runs is given."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from metamixup.errors import UserError, unknown
+from metamixup.settings.registry import make_policy
+from metamixup.settings.resolve import resolve
+from metamixup.settings.schema import Settings, flat
+from metamixup.tables.recipe import Column, Published, Recipe, Variant
+
+# Where files lie says nothing about a result, so it is not part of a run's name.
+PLACES = ("data_dir", "policy.replay")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table: DATA/MODEL/METHOD. `given` are the dotted settings of its runs; `cost` is expected."""
+
+    column: str
+    model: str
+    row: str
+    label: str
+    given: dict[str, Any] = field(hash=False)
+    published: Published | None
+    cost: float
+    against: str | None = None
+    score: str = "test_error"
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}/{self.model}/{self.row}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A cell with a seed. `source` is the run whose final policy a replayed one serves; `shown` is false for a run
+    that is there only as such a source."""
+
+    cell: Cell
+    seed: int
+    folder: Path
+    source: "Run | None" = None
+    shown: bool = True
+
+    @property
+    def given(self) -> dict[str, Any]:
+        replay = {"policy.replay": str(self.source.folder)} if self.source else {}
+        return {**self.cell.given, **replay, "seed": self.seed}
+
+    def settings(self) -> Settings:
+        return resolve(self.given)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a table is asked for. `only` are patterns of cell names; `methods` are rows, controls included."""
+
+    quick: bool = False
+    only: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    seeds: int | None = None
+    controls: bool | None = None
+    rivals_use_meta: bool = False
+    data_dir: str | None = None
+
+
+def plan_cells(recipe: Recipe, choice: Choice) -> list[Cell]:
+    variant = recipe.quick if choice.quick else recipe.full
+    controls = variant.controls if choice.controls is None else choice.controls
+    offered = [name for row in recipe.rows for name in _with_controls(recipe, row, True)]
+    for method in choice.methods:
+        if method not in offered:
+            raise unknown("method of this table", method, offered)
+    cells = [
+        _cell(recipe, choice, variant, column, row)
+        for column in variant.columns
+        for row in offered
+        if row in (choice.methods or _rows_of(recipe, column, controls))
+    ]
+    for pattern in choice.only:
+        if not any(fnmatchcase(cell.name, pattern) for cell in cells):
+            raise unknown("cell", pattern, [*{f"{c.column}/*": None for c in cells}, *(c.name for c in cells)])
+    return [c for c in cells if not choice.only or any(fnmatchcase(c.name, pattern) for pattern in choice.only)]
+
+
+def plan_runs(cells: Sequence[Cell], seeds: Iterable[int], out: Path) -> list[Run]:
+    """Every cell with every seed, a source always before the run that replays it."""
+    seeds = list(seeds)
+    runs: dict[tuple[str, int], Run] = {}
+    for cell in cells:
+        for seed in seeds:
+            source = None
+            if cell.row.endswith(":replay"):
+                source = _source(cell, seed, seeds, out, runs)
+            runs[cell.name, seed] = _run(cell, seed, out, source)
+    return list(runs.values())
+
+
+def _source(cell: Cell, seed: int, seeds: list[int], out: Path, runs: dict[tuple[str, int], Run]) -> Run:
+    """The same cell without the control, of the next seed; with a single seed, an extra run that no table shows."""
+    other = seeds[(seeds.index(seed) + 1) % len(seeds)] if len(seeds) > 1 else seed + 1
+    learned = cell.name.removesuffix(":replay")
+    if (learned, other) not in runs:
+        given = {**cell.given, "method": cell.given["method"].removesuffix(":replay")}
+        twin = Cell(cell.column, cell.model, cell.row.removesuffix(":replay"), cell.label, given, None, cell.cost)
+        runs[learned, other] = _run(twin, other, out, shown=False)
+    return runs[learned, other]
+
+
+def _run(cell: Cell, seed: int, out: Path, source: Run | None = None, shown: bool = True) -> Run:
+    """The folder is named by the settings: another recipe or version of it never takes over old results."""
+    kept = {key: value for key, value in _complete(cell.given).items() if key not in PLACES}
+    text = json.dumps([kept, seed, source.folder.name if source else None], sort_keys=True)
+    name = re.sub(r"[^A-Za-z0-9.+_-]+", "-", f"{cell.column}-{cell.model}-{cell.row}-seed{seed}")
+    mark = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+    return Run(cell, seed, out.absolute() / "runs" / f"{name}-{mark}", source, shown)
+
+
+def _complete(given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return flat(resolve(given).model_dump())
+    except UserError:  # told by `problems`, together with all others
+        return given
+
+
+def _with_controls(recipe: Recipe, row: str, controls: bool) -> list[str]:
+    return [row, *(f"{row}:{control}" for control in recipe.rows[row].controls if controls)]
+
+
+def _rows_of(recipe: Recipe, column: Column, controls: bool) -> set[str]:
+    usual = [name for name, row in recipe.rows.items() if not row.on_demand]
+    chosen = set(column.rows or column.published or usual)
+    chosen |= {name for name, row in recipe.rows.items() if row.beside in chosen}
+    return {name for row in chosen for name in _with_controls(recipe, row, controls)}
+
+
+def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name: str) -> Cell:
+    base_row, colon, control = name.partition(":")
+    row = recipe.rows[base_row]
+    given = {
+        **flat(variant.base),
+        **flat(column.settings),
+        **flat(row.settings),
+        **flat(variant.adjust.get(base_row, {})),
+        **flat(column.adjust.get(base_row, {})),
+        **{"data": column.data, "model": column.model, "method": (row.method or base_row) + colon + control},
+        "threads": 1,
+    }
+    if choice.data_dir is not None:
+        given["data_dir"] = choice.data_dir
+    if choice.rivals_use_meta and not learns({**given, "method": row.method or base_row}):
+        given["meta.in_train"] = True
+    label = (row.label or base_row) + (f", control: {control}" if control else "")
+    published = None if control else _published(recipe, column, name)
+    place, cost = column.name or column.data, column.cost * row.cost
+    return Cell(place, column.model, name, label, given, published, cost, row.against, row.score)
+
+
+def _published(recipe: Recipe, column: Column, row: str) -> Published | None:
+    """A quick column shows the number of the full one with the same data and model."""
+    same = [c for c in recipe.full.columns if (c.name, c.data, c.model) == (column.name, column.data, column.model)]
+    return next((c.published[row] for c in (column, *same) if row in c.published), None)
+
+
+def learns(given: dict[str, Any]) -> bool:
+    """Does a run with these settings learn from its meta set? The others may train on those images when asked to."""
+    try:
+        return make_policy(resolve(given), (1, 1)).learned
+    except UserError:
+        return False

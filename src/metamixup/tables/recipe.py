@@ -1,0 +1,149 @@
+"""A table of the paper as data: base settings, rows (methods), columns (data and model), and the published numbers.
+
+Adding a table is adding a TOML file to `paper/`; adding a method to a table is adding a row to its file.
+"""
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from metamixup.errors import UserError, unknown
+
+Values = dict[str, Any]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Published(Part):
+    """A number of the paper, in percent. `mark` says that the paper took it over from another one."""
+
+    error: float
+    top5: float | None = None
+    std: float | None = None
+    mark: str | None = None
+
+
+def _number(value: Any) -> Any:
+    return {"error": value} if isinstance(value, int | float) else value
+
+
+class Row(Part):
+    """A method with its settings. `beside` names the row next to which it runs in every column; `controls` are run
+    as rows of their own on demand; `cost` is the expected time of a run, the baseline's being 1. `against` is the row
+    that its difference is taken to, where it is not the recipe's; `score` is the number of a run that counts;
+    `on_demand` rows run only where they are named."""
+
+    method: str | None = None
+    label: str | None = None
+    settings: Values = {}
+    beside: str | None = None
+    controls: tuple[str, ...] = ()
+    against: str | None = None
+    score: Literal["test_error", "test_error_median"] = "test_error"
+    on_demand: bool = False
+    cost: float = 1.0
+
+
+class Column(Part):
+    """Data and model. Its rows are those with a published number, or those that `rows` lists; `cost` is what one run
+    of the baseline is expected to take, in hours of a GPU (quick columns: in seconds of a CPU core). `adjust` are
+    settings of single rows here."""
+
+    data: str
+    model: str
+    name: str | None = None
+    rows: tuple[str, ...] | None = None
+    settings: Values = {}
+    adjust: dict[str, Values] = {}
+    published: dict[str, Annotated[Published, BeforeValidator(_number)]] = {}
+    cost: float = 0.0
+
+
+class Variant(Part):
+    """One way to run a table: in full, or quick. `unit` is what its costs are counted in; `adjust` are settings of
+    single rows in it."""
+
+    note: str = ""
+    unit: Literal["GPU h", "CPU s"] = "GPU h"
+    seeds: Annotated[int, Field(ge=1)] = 1
+    controls: bool = False
+    base: Values = {}
+    adjust: dict[str, Values] = {}
+    columns: tuple[Column, ...]
+
+
+class Recipe(Part):
+    title: str
+    baseline: str = "baseline"
+    reference: str = "mixup"
+    marks: dict[str, str] = {}
+    rows: dict[str, Row]
+    full: Variant
+    quick: Variant
+
+    @model_validator(mode="after")
+    def names_fit(self) -> "Recipe":
+        named = [(f"row {name!r}, beside", row.beside) for name, row in self.rows.items() if row.beside]
+        named += [(f"row {name!r}, against", row.against) for name, row in self.rows.items() if row.against]
+        for variant in (self.full, self.quick):
+            named += [("adjust", row) for row in variant.adjust]
+            for column in variant.columns:
+                where = f"column {column.name or column.data}/{column.model}"
+                named += [(where, row) for row in (*column.published, *column.adjust, *(column.rows or ()))]
+        for where, row in named:
+            if row not in self.rows:
+                raise ValueError(f"{where}: {unknown('row', row, self.rows)}")
+        unmarked = {p.mark for c in self.full.columns for p in c.published.values() if p.mark} - set(self.marks)
+        if unmarked:
+            raise ValueError(f"marks without an explanation: {', '.join(sorted(unmarked))}")
+        return self
+
+
+def known_tables() -> list[str]:
+    return sorted(p.name.removesuffix(".toml") for p in _paper().iterdir() if p.name.endswith(".toml"))
+
+
+def load_recipe(name: str) -> Recipe:
+    """A table of the paper by name, or a recipe of the user's own by its path."""
+    if name.endswith(".toml"):
+        return read_recipe(Path(name))
+    if name not in known_tables():
+        raise unknown("table", name, known_tables())
+    with resources.as_file(_paper() / f"{name}.toml") as path:
+        return read_recipe(path)
+
+
+def read_recipe(path: Path) -> Recipe:
+    try:
+        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path} is not TOML: {error}") from error
+    except ValidationError as error:
+        raise UserError("\n".join(f"{path}: {problem}" for problem in _problems(error))) from error
+
+
+def _problems(error: ValidationError) -> list[str]:
+    """All of them, each with its place and, for an unknown key, the nearest one that exists."""
+    told = []
+    for found in error.errors():
+        where = ".".join(str(part) for part in found["loc"])
+        if found["type"] == "extra_forbidden":
+            told.append(f"{where}: {unknown('key', str(found['loc'][-1]), _keys())}")
+        else:
+            told.append(f"{where}: {found['msg'].removeprefix('Value error, ')}".removeprefix(": "))
+    return told
+
+
+def _keys() -> list[str]:
+    return sorted({key for part in (Recipe, Variant, Column, Row, Published) for key in part.model_fields})
+
+
+def _paper() -> Any:
+    return resources.files("metamixup.tables") / "paper"

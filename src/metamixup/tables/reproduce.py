@@ -1,0 +1,119 @@
+"""A table from its recipe to its files: plan, check everything, run the grid under a lock, write what came out."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from metamixup.engine.interrupt import listening
+from metamixup.engine.records.folder import RunFolder
+from metamixup.tables.cells import Cell, Choice, Run, plan_cells, plan_runs
+from metamixup.tables.check import refuse_problems
+from metamixup.tables.earlier import earlier_folder
+from metamixup.tables.grid import Grid, State
+from metamixup.tables.recipe import Recipe
+from metamixup.tables.records import Record, run_record, write_records
+from metamixup.tables.runner import Runner
+from metamixup.tables.table import budget, make_table
+from metamixup.tables.table_files import Frame, write_table
+
+
+class Reproduction:
+    """A choice of a recipe's cells, to be run in one folder."""
+
+    def __init__(self, recipe: Recipe, choice: Choice, out: Path):
+        self.recipe, self.choice, self.out = recipe, choice, out
+        self.variant = recipe.quick if choice.quick else recipe.full
+        self.cells: list[Cell] = plan_cells(recipe, choice)
+        self.runs: list[Run] = plan_runs(self.cells, range(choice.seeds or self.variant.seeds), out)
+        self._records: dict[Run, Record] = {}  # each is made once: it reads the run's own records
+
+    def go(self, runner: Runner, jobs: int, watch: Callable[[Grid], None]) -> Grid:
+        """Run what is not finished. The table's files are written whenever a run has ended, so that a killed grid
+        leaves the table of what it has done."""
+        refuse_problems(self.runs)
+        with RunFolder(self.out).locked(), listening() as interrupt:
+            grid, written = Grid(self.runs, runner, jobs), -1
+
+            def look() -> None:
+                nonlocal written
+                if interrupt.asked:
+                    grid.stop()
+                ended = len(self.runs) - grid.count("waiting", "running")
+                if ended != written:
+                    self.write(grid)
+                    written = ended
+                watch(grid)
+
+            try:
+                look()
+                grid.go(look)
+            finally:
+                runner.close()
+            return grid
+
+    def entries(self, grid: Grid) -> list[dict[str, Any]]:
+        summaries = {
+            (run.cell.name, run.seed): state.summary
+            for run, state in grid.states.items()
+            if run.shown and state.summary is not None
+        }
+        return make_table(self.cells, summaries, self.recipe.reference, self.recipe.baseline)
+
+    def records(self, grid: Grid) -> list[Record]:
+        for run, state in grid.states.items():
+            if run.shown and state.summary is not None and run not in self._records:
+                self._records[run] = run_record(run, state.summary)
+        return list(self._records.values())
+
+    def write(self, grid: Grid) -> None:
+        write_table(self.out, self.frame(failures(grid)), self.entries(grid))
+        planned = [(run.cell.name, run.seed) for run in self.runs if run.shown]
+        write_records(self.out / "records.jsonl", self.records(grid), planned)
+
+    def collect(self, runner: Runner) -> Grid:
+        """Write the files from what is finished and run nothing, also while another process runs the grid. Rivals' runs
+        of an earlier version count."""
+        grid = Grid(self.runs, runner, 1)
+        for run, state in grid.states.items():
+            if state.summary is None and (folder := earlier_folder(run)) is not None:
+                grid.states[run] = State("skipped", 1.0, summary=RunFolder(folder).read_summary())
+        self.write(grid)
+        return grid
+
+    def frame(self, more: Sequence[str] = ()) -> Frame:
+        note = [self.variant.note] if self.variant.note else []
+        return Frame(
+            title=self.recipe.title + (", quick variant" if self.choice.quick else ""),
+            remarks=(*note, *budgets(self.cells), meta_images(self.cells), *more),
+            marks=tuple(self.recipe.marks.items()),
+            reference=self.recipe.reference,
+        )
+
+
+def meta_images(cells: Sequence[Cell]) -> str:
+    """Which methods train on the meta images too."""
+    if any("ssl.labels" in cell.given for cell in cells):
+        return "The labelled images serve as the meta set, so that all methods have the same labels."
+    kept = {bool(cell.given.get("meta.in_train")) for cell in cells}
+    if kept == {True}:
+        return "All methods train on the meta images too, so that they see the same batches."
+    if kept == {False}:
+        return "The meta images are held out for all methods, so that they see the same batches."
+    return "Methods that learn nothing from the meta images train on them."
+
+
+def budgets(cells: Sequence[Cell]) -> list[str]:
+    """What each column's runs are given, in one line."""
+    told: dict[str, str] = {}
+    for cell in cells:
+        place = f"{cell.column} with {cell.model}"
+        told.setdefault(place, f"{place}: {budget(cell)}.")
+    return list(told.values())
+
+
+def failures(grid: Grid) -> list[str]:
+    return [
+        f"Failed: {run.cell.name}, seed {run.seed}: {state.message}"
+        for run, state in grid.states.items()
+        if state.status == "failed"
+    ]

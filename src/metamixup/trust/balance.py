@@ -1,0 +1,50 @@
+"""Classes that the meta set has more of than the training set are wanted more, as far as the meta-gradient agrees.
+
+Rare classes are weighted up only late, as the network comes to rest (deferred re-balancing, Cao et al. 2019): from the
+start it would see the same few images again and again.
+"""
+
+import torch
+from torch import Tensor
+
+from metamixup import world
+
+
+class Balance:
+    """seen, wanted: (C,) how often each class came up in batches and in meta batches; gain: (C,) what its samples, if
+    trusted, promised to take off the meta loss, summed up."""
+
+    def __init__(self) -> None:
+        self.seen, self.wanted, self.gain = torch.zeros(0), torch.zeros(0), torch.zeros(0)
+
+    def learn(self, labels: Tensor, gain: Tensor, meta_labels: Tensor) -> None:
+        """labels: (B, C); gain: (B,); meta_labels: (M, C)."""
+        news = (labels.sum(0), meta_labels.sum(0), gain @ labels)
+        seen, wanted, gained = (world.total(new.float()) for new in news)
+        if not len(self.seen):
+            self.seen, self.wanted, self.gain = (torch.zeros_like(seen) for _ in range(3))
+        self.seen, self.wanted, self.gain = self.seen + seen, self.wanted + wanted, self.gain + gained
+
+    def weights(self, strength: float) -> Tensor:
+        """(C,) up to 1: (share in the meta set / share in training)^power. The power is `strength` where wanted classes
+        are those that the meta-gradient asks for, its negative where it asks for the others."""
+        known = (self.seen > 0) & (self.wanted > 0)
+        seen, wanted = (torch.where(known, count, 1) for count in (self.seen, self.wanted))
+        lift = torch.where(known, (wanted / wanted[known].sum()).log() - (seen / seen[known].sum()).log(), 0)
+        agreement = correlation((self.gain / seen)[known], lift[known])
+        weight = (strength * (2 * agreement).clamp(-1, 1) * lift).exp()
+        return weight / weight.max()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"seen": self.seen, "wanted": self.wanted, "gain": self.gain}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        self.seen, self.wanted, self.gain = (state[name].clone() for name in ("seen", "wanted", "gain"))
+
+
+def correlation(a: Tensor, b: Tensor) -> Tensor:
+    """Of two vectors, in [−1, 1]; 0 where one of them is constant."""
+    if len(a) < 2:
+        return torch.zeros((), device=a.device)
+    a, b = a - a.mean(), b - b.mean()
+    return (a @ b) / (a.norm() * b.norm()).clamp_min(1e-12)

@@ -1,0 +1,112 @@
+import os
+
+import pytest
+from data.formats import write_photos
+
+from metamixup.data.folder.tree import fingerprint, image_files, readable, scan
+from metamixup.errors import DataError
+
+
+def names(files, root):
+    return [str(file.path.relative_to(root)) for file in files]
+
+
+def test_one_level_of_classes(tmp_path):
+    write_photos(tmp_path, ("dog", "cat"), count=2)
+    tree = scan(tmp_path)
+    assert tree.classes == ("cat", "dog")
+    assert names(tree.train, tmp_path) == ["cat/0.png", "cat/1.png", "dog/0.png", "dog/1.png"]
+    assert [file.label for file in tree.train] == [0, 0, 1, 1]
+    assert tree.test is None
+
+
+@pytest.mark.parametrize("test", ["test", "val", "valid", "validation"])
+@pytest.mark.parametrize("unlabelled", ["unlabelled", "unlabeled"])
+def test_parts_of_their_own(tmp_path, test, unlabelled):
+    write_photos(tmp_path / "train", count=3)
+    write_photos(tmp_path / test, ("dog",), count=1)
+    write_photos(tmp_path / unlabelled, ("deep/er",), count=2)
+    tree = scan(tmp_path)
+    assert [file.label for file in tree.test] == [1]
+    assert [file.label for file in tree.unlabelled] == [-1, -1]
+
+
+def test_unlabelled_images_beside_the_classes(tmp_path):
+    write_photos(tmp_path, ("cat", "dog", "unlabelled"))
+    tree = scan(tmp_path)
+    assert tree.classes == ("cat", "dog")
+    assert len(tree.unlabelled) == 5
+
+
+def test_hidden_and_other_files_are_passed_over_and_capitals_are_not(tmp_path):
+    write_photos(tmp_path, count=1)
+    for name in (".hidden.png", "notes.txt", "photo.heic"):
+        (tmp_path / "cat" / name).write_bytes(b"x")
+    (tmp_path / "cat" / "BIG.JPEG").write_bytes(b"x")
+    (tmp_path / ".git").mkdir()
+    assert names(scan(tmp_path).train, tmp_path) == ["cat/0.png", "cat/BIG.JPEG", "dog/0.png"]
+
+
+def test_links_are_followed_but_not_in_circles_nor_to_other_classes(tmp_path):
+    root = tmp_path / "photos"
+    write_photos(root, count=2)
+    write_photos(tmp_path / "elsewhere", ("more",), count=1)
+    (root / "cat" / "up").symlink_to(root)
+    (root / "cat" / "self").symlink_to(root / "cat")
+    (root / "cat" / "more").symlink_to(tmp_path / "elsewhere" / "more")
+    (root / "cat" / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    found = names(scan(root).train, root)
+    assert found == ["cat/0.png", "cat/1.png", "cat/more/0.png", "dog/0.png", "dog/1.png"]
+
+
+def test_a_link_to_itself_is_an_error_that_names_it(tmp_path):
+    write_photos(tmp_path)
+    (tmp_path / "cat" / "loop.png").symlink_to("loop.png")
+    with pytest.raises(DataError, match="loop"):
+        scan(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda root: write_photos(root, ("only",)), "at least two; found 1"),
+        (lambda root: root.joinpath("a").mkdir(), "at least two"),
+        (lambda root: (write_photos(root), (root / "empty").mkdir()), "empty: this class has no images"),
+        (lambda root: (write_photos(root / "train"), write_photos(root / "test", ("cow",))), "'cow' is not among"),
+        (lambda root: (write_photos(root / "train"), (root / "test").mkdir()), "no images"),
+    ],
+)
+def test_folders_that_make_no_sense(tmp_path, make, told):
+    make(tmp_path)
+    with pytest.raises(DataError, match=told):
+        scan(tmp_path)
+
+
+def test_names_are_made_printable(tmp_path):
+    strange = os.fsdecode(b"caf\xe9\x1b[31m\n")
+    assert readable(strange) == "caf\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}"
+    assert readable("Füchse 狐") == "Füchse 狐"
+    write_photos(tmp_path, (strange, "plain"), count=1)
+    "".join(scan(tmp_path).classes).encode()
+
+
+def test_the_fingerprint_changes_with_names_sizes_and_times(tmp_path):
+    write_photos(tmp_path, count=1)
+
+    def mark():
+        return fingerprint(tmp_path, scan(tmp_path).train)
+
+    first = mark()
+    assert mark() == first
+    os.utime(tmp_path / "cat" / "0.png", (1, 1))
+    second = mark()
+    (tmp_path / "cat" / "0.png").rename(tmp_path / "cat" / "1.png")
+    third = mark()
+    (tmp_path / "cat" / "1.png").write_bytes(b"longer")
+    os.utime(tmp_path / "cat" / "1.png", (1, 1))
+    assert len({first, second, third, mark()}) == 4
+
+
+def test_image_files_of_any_folder(tmp_path):
+    write_photos(tmp_path, ("a", "b/c"), count=1)
+    assert [str(path.relative_to(tmp_path)) for path in image_files(tmp_path)] == ["a/0.png", "b/c/0.png"]

@@ -1,0 +1,65 @@
+import pytest
+import torch
+
+from metamixup.errors import UserError
+from metamixup.settings.build import build_training
+from metamixup.settings.resolve import resolve
+
+METHODS = ("baseline", "mixup", "metamixup")
+
+
+def built(**given):
+    return build_training(resolve({"data": "digits", **{k.replace("__", "."): v for k, v in given.items()}}))
+
+
+def test_all_methods_of_a_seed_share_split_batches_and_first_weights():
+    runs = [built(method=method, meta__in_train=False) for method in METHODS]
+    first = runs[0]
+    for other in runs[1:]:
+        assert all(map(torch.equal, first.model.state_dict().values(), other.model.state_dict().values()))
+        for step in (0, 1, first.steps_per_epoch + 3):
+            for a, b in zip(first.train.batch(step), other.train.batch(step), strict=True):
+                assert torch.equal(a, b)
+        assert other.steps == first.steps
+
+
+def test_another_seed_is_another_split_start_and_order():
+    a, b = built(seed=0), built(seed=1)
+    assert not torch.equal(a.train.batch(0)[2], b.train.batch(0)[2])
+    assert not torch.equal(next(a.model.parameters()), next(b.model.parameters()))
+
+
+def test_the_meta_set_is_held_out_unless_it_is_kept_in():
+    held_out, kept = built(method="mixup"), built(method="mixup", meta__in_train=True)
+    assert not set(held_out.train.index.tolist()) & set(held_out.meta.index.tolist())
+    assert set(kept.meta.index.tolist()) <= set(kept.train.index.tolist())
+    assert len(held_out.meta.index) == 100
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"data": "digts"}, "did you mean 'digits'"),
+        ({"model": "cnn4"}, "did you mean 'cnn"),
+        ({"policy__name": "bta"}, "did you mean 'beta'"),
+        ({"estimator__name": "exat"}, "did you mean 'exact'"),
+        ({"meta__per_class": 1000}, "too few for 1000 in the meta set"),
+        ({"augment__shift": 1, "augment__crop": 1}, "exclude each other"),
+        ({"data": "mnist", "data_dir": "/nowhere"}, "no such folder"),
+        ({"method": "mixup:reverse"}, "learns nothing"),
+    ],
+)
+def test_mistakes_are_told(given, told):
+    with pytest.raises(UserError, match=told):
+        built(**given)
+
+
+def test_a_learned_policy_alone_needs_an_estimator():
+    assert built(method="mixup").stage.estimator is None
+    assert built(method="metamixup").stage.estimator is not None
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam", "adamw"])
+def test_every_optimizer_takes_its_settings(name):
+    group = built(optimizer__name=name, optimizer__lr=0.03, optimizer__weight_decay=0.01).optimizer.param_groups[0]
+    assert (group["lr"], group["weight_decay"]) == (0.03, 0.01)

@@ -1,0 +1,123 @@
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from metamixup.errors import UserError
+from metamixup.settings.registry import METHODS
+from metamixup.settings.resolve import (
+    contradiction,
+    default_out,
+    parse_assignment,
+    placed,
+    read_config,
+    read_toml,
+    resolve,
+    write_config,
+)
+from metamixup.settings.schema import Settings
+
+CHOICES = {
+    "data": st.sampled_from(["digits", "mnist", "./a folder/'of' \"photos\"", "größe"]),
+    "method": st.sampled_from(list(METHODS)),
+    "epochs": st.integers(1, 10**6),
+    "seed": st.integers(0, 2**63 - 1),
+    "compile": st.booleans(),
+    "optimizer.lr": st.floats(1e-12, 1e3),
+    "optimizer.clip": st.floats(1e-6, 1e6),
+    "optimizer.milestones": st.lists(st.floats(0, 1), max_size=4),
+    "policy.lam": st.floats(0, 1),
+    "meta.per_class": st.integers(1, 1000),
+    "augment.flip": st.booleans(),
+}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.fixed_dictionaries({}, optional=CHOICES))
+def test_settings_come_back_from_config_toml_as_they_were(tmp_path, given_values):
+    resolved = resolve(given_values, threads=3)
+    write_config(tmp_path / "config.toml", resolved)
+    assert read_config(tmp_path / "config.toml") == resolved
+    assert resolve(read_toml(tmp_path / "config.toml")) == resolved  # enough to run it again
+    assert contradiction(given_values, resolved) is None
+    assert resolved.threads == 3
+
+
+def test_what_is_given_wins_over_the_method_and_the_method_over_the_data():
+    assert resolve({"method": "baseline"}).policy.lam == 1.0
+    assert resolve({"method": "fixed", "policy.lam": 0.4}).policy.lam == 0.4
+    assert resolve({"data": "digits"}).meta.per_class == 10
+    assert resolve({"data": "digits", "meta.per_class": 5}).meta.per_class == 5
+
+
+@pytest.mark.parametrize("given", [{"policy.projection": "paper"}, {"estimator.name": "exact"}])
+def test_asking_for_a_part_of_algorithm_1_asks_for_it(given):
+    resolved = resolve(given)
+    assert resolved.policy.name == "learned"
+    assert resolved.meta.in_train is False
+    assert resolve({"method": "mixup", **given}).policy.name == "beta"
+
+
+def test_no_data_set_of_digits_is_mirrored_by_default():
+    for data in ("digits", "mnist", "svhn"):
+        assert resolve({"data": data}).augment.flip is not True
+
+
+@pytest.mark.parametrize("name", ["metamix", "mixupp", "metamixup:revers"])
+def test_unknown_methods_suggest_the_nearest(name):
+    with pytest.raises(UserError, match="did you mean"):
+        resolve({"method": name})
+
+
+def test_contradictions_are_told_by_both_values():
+    stored = resolve({"epochs": 10})
+    assert contradiction({"epochs": 10, "optimizer.lr": stored.optimizer.lr}, stored) is None
+    assert contradiction({"epochs": 11}, stored) == "epochs = 11 contradicts the run's epochs = 10"
+    assert "policy.name" in contradiction({"policy.name": "beta"}, stored)
+    assert "optimizer.clip" in contradiction({"optimizer.clip": 1.0}, stored)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("policy.step_size=5", ("policy.step_size", 5)),
+        ("augment.flip = true", ("augment.flip", True)),
+        ("optimizer.milestones=[0.5, 0.9]", ("optimizer.milestones", [0.5, 0.9])),
+        ("method=mixup", ("method", "mixup")),
+        ('precision="64"', ("precision", "64")),
+        ("data=a=b", ("data", "a=b")),
+    ],
+)
+def test_assignments(text, expected):
+    assert parse_assignment(text) == expected
+
+
+@pytest.mark.parametrize("text", ["epochs", "=5", "", "epoch=5", "policy=5"])
+def test_assignments_that_are_none(text):
+    with pytest.raises(UserError, match="--set"):
+        parse_assignment(text)
+
+
+def test_files_that_are_not_toml(tmp_path):
+    (tmp_path / "a.toml").write_text("epochs: 3")
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
+    for path, told in (("a.toml", "not TOML"), ("b.toml", "not TOML"), ("c.toml", "no such file"), (".", "cannot be")):
+        with pytest.raises(UserError, match=told):
+            read_toml(tmp_path / path)
+
+
+def test_paths_are_stored_whole_and_names_stay_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "digits").mkdir()
+    assert placed({"data": "photos"})["data"] == str(tmp_path / "photos")
+    assert placed({"data": "digits"})["data"] == "digits"
+    assert placed({"data": "not there", "data_dir": "files"}) == {
+        "data": "not there",
+        "data_dir": str(tmp_path / "files"),
+    }
+
+
+def test_the_default_folder_is_a_plain_name():
+    assert str(default_out(Settings())) == "runs/digits-cnn3-metamixup-0"
+    odd = Settings(data="/data/my photos", method="metamixup:reverse", model="my.module:net", seed=3)
+    assert str(default_out(odd)) == "runs/my-photos-my.module-net-metamixup-reverse-3"

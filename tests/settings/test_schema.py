@@ -1,0 +1,54 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metamixup.errors import UserError
+from metamixup.settings.schema import Settings, check, flat, known_keys, nested
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"epochs": 0}, "epochs = 0"),
+        ({"epochs": "many"}, "epochs = 'many'"),
+        ({"optimizer": {"lr": -1}}, "optimizer.lr = -1"),
+        ({"optimizer": {"lr": float("nan")}}, "optimizer.lr = nan"),
+        ({"optimizer": {"momentum": 1.0}}, "optimizer.momentum"),
+        ({"policy": {"lam": 1.5}}, "policy.lam = 1.5"),
+        ({"policy": {"projection": "papr"}}, "policy.projection = 'papr'"),
+        ({"policy": 5}, "policy = 5"),
+        ({"meta": {"per_class": 0}}, "meta.per_class = 0"),
+        ({"precision": "8"}, "precision = '8'"),
+        ({"seed": -1}, "seed = -1"),
+    ],
+)
+def test_values_out_of_range_are_told_with_their_place(values, told):
+    with pytest.raises(UserError) as caught:
+        check(values, "file.toml")
+    text = str(caught.value)
+    assert text.startswith("file.toml: ")
+    assert told in text
+    assert len(text.splitlines()) == 1
+
+
+def test_an_unknown_key_suggests_the_nearest():
+    with pytest.raises(UserError, match=r"unknown setting 'polcy.step_size'; did you mean 'policy.step_size'\?"):
+        check(nested({"polcy.step_size": 5}))
+    with pytest.raises(UserError, match=r"did you mean 'epochs'\?"):
+        check({"epoch": 5})
+
+
+@given(st.dictionaries(st.sampled_from(known_keys()), st.integers()))
+def test_flat_and_nested_are_inverse(values):
+    assert flat(nested(values)) == values
+
+
+def test_a_key_below_a_value_is_refused():
+    with pytest.raises(UserError, match="is a value, not a section"):
+        nested({"epochs": 1, "epochs.more": 2})
+
+
+def test_every_setting_has_one_dotted_name():
+    assert len(known_keys()) == len(set(known_keys()))
+    assert {"epochs", "optimizer.lr", "policy.name", "estimator.every", "meta.per_class"} <= set(known_keys())
+    assert check({}) == Settings()

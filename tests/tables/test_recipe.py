@@ -1,0 +1,125 @@
+import pytest
+
+from metamixup.errors import UserError
+from metamixup.settings.resolve import resolve
+from metamixup.tables.cells import Choice, plan_cells
+from metamixup.tables.recipe import known_tables, load_recipe, read_recipe
+
+PAPER = {  # table: (runs, numbers), as the specification counts them
+    "table1": (50, 60),
+    "table2": (40, 40),
+}
+
+
+@pytest.mark.parametrize("table", PAPER)
+def test_the_cells_of_the_paper_are_all_there(table):
+    published = [p for c in load_recipe(table).full.columns for p in c.published.values()]
+    assert (len(published), len(published) + sum(p.top5 is not None for p in published)) == PAPER[table]
+
+
+def test_numbers_taken_over_from_other_papers_keep_their_mark():
+    recipe = load_recipe("table1")
+    marked = {
+        (column.data, row)
+        for column in recipe.full.columns
+        for row, number in column.published.items()
+        if number.mark == "‡"
+    }
+    assert len(marked) == 8
+    assert {row for _, row in marked} == {"adamixup", "adamixup-no-discriminator"}
+
+
+def test_spot_checks_against_the_paper():
+    one, two = load_recipe("table1"), load_recipe("table2")
+    by_place = {(c.data, c.model): c.published for c in one.full.columns}
+    assert by_place["imagenet", "wrn-28-10"]["metamixup"].top5 == 23.91
+    assert by_place["svhn", "preact-resnet18"]["mixup"].error == 3.83
+    alphas = {(c.data, c.model): c.published for c in two.full.columns}
+    assert alphas["svhn", "preact-resnet18"]["mixup"].error == 4.03
+    assert alphas["cifar10", "preact-resnet18"]["fixed-0.5"].error == 5.88
+    assert alphas["cifar10", "wrn-28-10"]["metamixup"].error == 2.48
+
+
+@pytest.mark.parametrize("table", known_tables())
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_cell_has_settings_that_resolve(table, quick):
+    cells = plan_cells(load_recipe(table), Choice(quick=quick, controls=True))
+    assert cells
+    assert len({cell.name for cell in cells}) == len(cells)
+    for cell in cells:
+        if not cell.row.endswith(":replay"):
+            resolve(cell.given)
+
+
+@pytest.mark.parametrize("table", PAPER)
+def test_the_full_variant_has_the_papers_settings_and_none_of_the_products(table):
+    for cell in plan_cells(load_recipe(table), Choice()):
+        settings = resolve(cell.given)
+        assert (settings.epochs, settings.batch_size, settings.subset) == (600, 128, None)
+        assert (settings.optimizer.name, settings.optimizer.lr, settings.optimizer.momentum) == ("sgd", 0.1, 0.9)
+        assert (settings.optimizer.weight_decay, settings.optimizer.schedule) == (1e-4, "cosine")
+        assert (settings.augment.flip, settings.augment.shift, settings.augment.crop) == (True, 0, 0)
+        classes = {"cifar100": 100, "imagenet": 1000}.get(settings.data, 10)
+        assert settings.meta.per_class * classes == 1000
+        assert settings.image_size == (100 if settings.data == "imagenet" else None)
+
+
+def test_metamixup_paper_is_equation_13_to_the_letter():
+    cell = next(c for c in plan_cells(load_recipe("table1"), Choice()) if c.row == "metamixup-paper")
+    settings = resolve(cell.given)
+    assert (settings.policy.name, settings.policy.projection, settings.policy.step_size) == ("learned", "paper", 5.0)
+    assert not settings.policy.normalise
+    assert settings.policy.alpha == 1.0
+    assert (settings.estimator.name, settings.estimator.every) == ("exact", 1)
+
+
+def test_the_quick_digits_column_has_all_methods_and_both_controls():
+    rows = {c.row for c in plan_cells(load_recipe("table1"), Choice(quick=True, only=("digits/*",)))}
+    named = {"baseline", "mixup", "fixed", "manifold", "cutmix", "adamixup-no-discriminator", "adamixup", "metamixup"}
+    assert rows == named | {"metamixup-paper", "metamixup:reverse", "metamixup:shuffle"}
+
+
+def test_a_quick_column_shows_the_number_of_the_full_one():
+    cells = {c.name: c for c in plan_cells(load_recipe("table1"), Choice(quick=True))}
+    assert cells["fashion/cnn3/adamixup"].published.error == 6.21
+    assert cells["fashion/cnn3/manifold"].published is None
+    assert cells["digits/cnn3/mixup"].published is None
+
+
+GOOD = """
+title = "mine"
+[rows.baseline]
+[full]
+columns = [{ data = "digits", model = "cnn3", published = { baseline = 1.5 } }]
+[quick]
+columns = [{ data = "digits", model = "cnn3" }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (("[rows.baseline]", "[rows.baseline]\nlable = 'x'"), ["rows.baseline.lable", "did you mean 'label'"]),
+        (("{ baseline = 1.5 }", "{ baselin = 1.5 }"), ["unknown row 'baselin'", "did you mean 'baseline'"]),
+        (("{ baseline = 1.5 }", "{ baseline = { error = 1, mark = '†' } }"), ["marks without an explanation: †"]),
+        (("title", "tittle"), ["did you mean 'title'", "Field required"]),
+        (('data = "digits", model = "cnn3" }', 'data = 3, modle = "x" }'), ["data", "did you mean 'model'"]),
+        (("[full]", "[full"), ["is not TOML"]),
+    ],
+)
+def test_mistakes_are_told_all_at_once_with_the_nearest_name(tmp_path, change, messages):
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    assert read_recipe(path).title == "mine"
+    path.write_text(GOOD.replace(*change))
+    with pytest.raises(UserError) as caught:
+        read_recipe(path)
+    for message in messages:
+        assert message in str(caught.value)
+
+
+def test_unknown_tables_and_files():
+    with pytest.raises(UserError, match="did you mean 'table1'"):
+        load_recipe("tabel1")
+    with pytest.raises(UserError, match="cannot be read"):
+        load_recipe("nowhere/mine.toml")

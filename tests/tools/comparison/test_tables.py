@@ -1,0 +1,50 @@
+import pytest
+from compared import records, tasks, winning
+
+from tools.comparison.tables import TABLES, differences, errors, label_weights, missing, summary, weights
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("lines", [[], winning("noisy0"), records("clean0", "metamixup", [1.0])], ids=len)
+def test_every_table_bears_any_part_of_the_records(name, lines):
+    text = TABLES[name](tasks(lines))
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert all(len({row.count("|") for row in block}) == 1 for block in blocks)
+    assert text.endswith("\n")
+    assert "None" not in text
+    assert "nan" not in text
+    assert rows or name in ("weights", "missing")
+
+
+def test_errors_name_the_alpha_and_set_the_best_in_bold():
+    lines = records("clean0", "metamixup", [2.0, 3.0]) + records("clean0", "mixup-0.5", [4.0, 4.0])
+    lines += records("clean0", "metamixup:reverse", [1.0])
+    row = errors(tasks(lines)).splitlines()[2]
+    assert row == "| Digits | **2.50 ± 0.71** | missing | 4.00 ± 0.00 (α = 0.5) | 1.00 | missing | missing | 2 |"
+
+
+def test_differences_tell_their_seeds_and_whether_zero_is_excluded():
+    lines = records("clean0", "metamixup", [2.0, 3.0, 4.0]) + records("clean0", "baseline", [4.0, 5.01, 6.02])
+    row = differences(tasks(lines + records("clean0", "mixup", [3.0]))).splitlines()[2]
+    assert row.startswith("| Digits | **-2.01 [-2.03, -1.99]** | -1.00 (1 seed) | missing |")
+
+
+def test_the_short_table():
+    lines = records("clean0", "metamixup", [2.0, 3.0]) + records("clean0", "mixup", [1.0, 2.0])
+    row = summary(tasks(lines)).splitlines()[2]
+    assert row == "| Digits | missing | **1.50 ± 0.71** | 2.50 ± 0.71 | **+1.00 [+1.00, +1.00]** (2 seeds) |"
+
+
+def test_weights_of_labels_are_relative_to_their_number():
+    (_, task) = tasks(records("noisy0", "metamixup", [1.0], wrong_share=0.4, wrong_weight=[[[1, 0.4], [2, 0.1]]]))
+    assert label_weights(task, "metamixup") == [(1, pytest.approx(1), pytest.approx(1)), (2, pytest.approx(1.5), 0.25)]
+    assert "| Fashion-MNIST, 40 % of labels replaced | 1.00 | 0.17 | missing |" in weights([task])
+
+
+def test_what_is_missing_is_listed():
+    text = missing(tasks(winning("clean0"), clean=1, noisy=1))
+    assert text.startswith("21 of 42 planned runs are finished.")
+    assert "- Fashion-MNIST, 40 % of labels replaced: 0 of 3 seeds of every method" in text
+    lines = [line for line in winning("clean0") if (line["cell"], line["seed"]) != ("clean0/cnn3/reweight", 2)]
+    assert "- Digits: 2 of 3 seeds of Learning to reweight" in missing(tasks(lines, clean=1, noisy=0))

@@ -1,0 +1,50 @@
+import pytest
+import torch
+
+from metamixup.trust.balance import Balance, correlation
+
+
+def learned(seen: list[float], wanted: list[float], gain: list[float]) -> Balance:
+    """Each class as often as given, in one batch."""
+    balance = Balance()
+    labels = torch.eye(len(seen)).repeat_interleave(torch.tensor(seen).int(), 0)
+    each = torch.tensor(gain)[labels.argmax(1)]
+    balance.learn(labels, each, torch.eye(len(seen)).repeat_interleave(torch.tensor(wanted).int(), 0))
+    return balance
+
+
+def test_rare_classes_that_the_meta_gradient_asks_for_are_weighted_by_how_rare_they_are():
+    balance = learned([100, 50, 2], [10, 10, 10], [0.0, 0.5, 3.0])
+    assert balance.weights(1.0).tolist() == pytest.approx([0.02, 0.04, 1.0])
+    assert balance.weights(0.5).tolist() == pytest.approx([0.02**0.5, 0.04**0.5, 1.0])
+    assert balance.weights(0.0).tolist() == [1, 1, 1]
+
+
+def test_a_gradient_of_the_other_sign_turns_the_weights_round():
+    balance = learned([100, 50, 2], [10, 10, 10], [0.0, -0.5, -3.0])
+    assert balance.weights(1.0).tolist() == pytest.approx([1.0, 0.5, 0.02])
+
+
+def test_a_balanced_set_is_left_as_it_is():
+    assert learned([40, 40, 40], [5, 5, 5], [0.1, -0.4, 2.0]).weights(1.0).tolist() == pytest.approx([1, 1, 1])
+
+
+def test_a_class_that_one_side_does_not_have_is_neither_favoured_nor_shunned():
+    weights = learned([100, 50, 2, 0], [10, 10, 0, 10], [0.0, 1.0, 3.0, 0.0]).weights(1.0)
+    assert bool(torch.isfinite(weights).all())
+    assert 0 < float(weights[2]) <= 1
+    assert float(weights[2]) == pytest.approx(float(weights[3]))
+
+
+def test_it_goes_on_after_a_restart():
+    balance, again = learned([9, 4], [3, 3], [0.0, 1.0]), Balance()
+    again.load_state_dict(balance.state_dict())
+    for b in (balance, again):
+        b.learn(torch.eye(2), torch.ones(2), torch.eye(2))
+    assert torch.equal(again.weights(0.7), balance.weights(0.7))
+
+
+def test_what_is_constant_correlates_with_nothing():
+    assert float(correlation(torch.ones(4), torch.arange(4.0))) == 0
+    assert float(correlation(torch.ones(1), torch.ones(1))) == 0
+    assert float(correlation(torch.arange(4.0), -torch.arange(4.0))) == pytest.approx(-1)

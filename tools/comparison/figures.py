@@ -1,0 +1,137 @@
+"""The figures of a comparison: paired differences, what right and wrong labels weighed, which pairs were mixed."""
+
+import io
+import textwrap
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from metamixup.analysis.style import COLOURS, REFERENCE, SEQUENTIAL, label, panels, styled
+from tools.comparison.rivals import RIVALS, against
+from tools.comparison.tables import label_weights
+from tools.comparison.tasks import OURS, Task
+
+WIDTH, WIDE = 7.2, 9.6  # inches
+
+
+def differences(tasks: Sequence[Task]) -> Figure:
+    """MetaMixUp minus each rival with its interval; left of the line is better."""
+    rivals = [rival for rival in RIVALS if any(against(task, rival) for task in tasks)]
+    figure, axes = _grid(len(rivals), max(len(rivals), 1), 0.6 + 0.25 * len(tasks), WIDE)
+    for k, (axis, rival) in enumerate(zip(axes, rivals, strict=True)):
+        for place, task in enumerate(tasks):
+            found = against(task, rival)
+            if found is None:
+                continue
+            low, high = (found.mean if end is None else end for end in (found.low, found.high))
+            ends = [[found.mean - low], [high - found.mean]]
+            colour = COLOURS[0] if found.mean < 0 else COLOURS[1]
+            axis.errorbar([found.mean], [place], xerr=ends, fmt="o", ms=3, lw=1.2, color=colour)
+        axis.axvline(0, color=REFERENCE, lw=0.8)
+        label(axis, f"minus\n{rival}", "points", "")
+        axis.set_yticks(range(len(tasks)), [task.title for task in tasks] if k == 0 else [""] * len(tasks))
+        axis.set_ylim(len(tasks) - 0.5, -0.5)
+    return figure
+
+
+def labels(tasks: Sequence[Task]) -> Figure:
+    """What a right and a wrong label weighed in the loss, epoch by epoch; 1 is what each has if nothing is learned."""
+    chosen = [task for task in tasks if label_weights(task, OURS)]
+    figure, axes = _grid(len(chosen), 3, 2.0)
+    for axis, task in zip(axes, chosen, strict=True):
+        for method, style, name in ((OURS, "-", "learned"), (f"{OURS}:reverse", ":", "control: reverse")):
+            for place, colour, kind in ((1, COLOURS[0], "right"), (2, COLOURS[1], "wrong")):
+                told = label_weights(task, method)
+                axis.plot([t[0] for t in told], [t[place] for t in told], style, color=colour, label=f"{kind}, {name}")
+        axis.axhline(1, color=REFERENCE, lw=0.6)
+        label(axis, in_lines(task.title), "epoch", "weight of a label")
+        axis.set_ylim(0, None)
+    if chosen:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def classes(tasks: Sequence[Task]) -> Figure:
+    """How much pairs of the same class and of two classes were mixed, epoch by epoch: 1 − |2λ − 1|."""
+    chosen = [task for task in tasks if _mixing(task, "mixing_other")]
+    figure, axes = _grid(len(chosen), 4, 1.8)
+    for axis, task in zip(axes, chosen, strict=True):
+        for key, colour, name in (
+            ("mixing_same", COLOURS[2], "same class"),
+            ("mixing_other", COLOURS[3], "two classes"),
+        ):
+            told = _mixing(task, key)
+            axis.plot(list(told), list(told.values()), color=colour, label=name)
+        label(axis, in_lines(task.title), "epoch", "mixing")
+        axis.set_ylim(0, 1)
+    if chosen:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def pairs(tasks: Sequence[Task]) -> Figure:
+    """Mixing by class pair over the run, mean over seeds: the first image's class down, the second's across."""
+    tables = [(task.title, table) for task in tasks if (table := _pair_table(task)) is not None]
+    low, high = np.nanquantile([v for _, table in tables for v in np.ravel(table)], [0, 1]) if tables else (0, 1)
+    figure, axes = _grid(len(tables), 4, 2.1, WIDTH)
+    for axis, (name, table) in zip(axes, tables, strict=True):
+        image = axis.imshow(table, cmap=SEQUENTIAL, vmin=low, vmax=high)
+        axis.grid(False)
+        label(axis, in_lines(name), "", "")
+        axis.set_xticks([])
+        axis.set_yticks([])
+    if tables:
+        figure.colorbar(
+            image, ax=list(axes), label="mixing; rows: class of the first, columns: of the second", shrink=0.8
+        )
+    return figure
+
+
+def _grid(count: int, columns: int, height: float = 1.7, width: float = WIDTH) -> Any:
+    """A figure of `count` panels in rows; those that are left over are taken away."""
+    rows = max(1, -(-count // columns))
+    figure, axes = panels(columns, rows, width, height, squeeze=False)
+    for axis in axes.flat[count:]:
+        axis.remove()
+    return figure, list(axes.flat[:count])
+
+
+def in_lines(title: str) -> str:
+    """The data, and below it what was done to them: panels are narrow."""
+    data, _, rest = title.partition(", ")
+    return "\n".join([data, *textwrap.wrap(rest, 24)])
+
+
+def _mixing(task: Task, key: str) -> dict[float, float]:
+    by_epoch: dict[float, list[float]] = {}
+    for record in task.found.get(OURS, {}).values():
+        for epoch, value in record.get(key, []):
+            if value is not None:
+                by_epoch.setdefault(epoch, []).append(value)
+    return {epoch: fmean(values) for epoch, values in sorted(by_epoch.items())}
+
+
+def _pair_table(task: Task) -> np.ndarray | None:
+    tables = [r["mixing_pairs"] for r in task.found.get(OURS, {}).values() if r.get("mixing_pairs")]
+    if not tables or len({len(table) for table in tables}) > 1:
+        return None
+    values = np.array(tables, dtype=float)
+    seen = ~np.isnan(values)
+    return np.where(seen.any(0), np.nansum(values, axis=0) / np.maximum(seen.sum(0), 1), np.nan)
+
+
+FIGURES: dict[str, Callable[[Sequence[Task]], Figure]] = {
+    f"figure-{draw.__name__}": draw for draw in (differences, labels, classes, pairs)
+}
+
+
+def as_svg(draw: Callable[[Sequence[Task]], Figure], tasks: Sequence[Task]) -> str:
+    """Text stays text, and no date is in it: the same records give the same file."""
+    out = io.StringIO()
+    with styled(), mpl.rc_context({"svg.fonttype": "none"}):
+        draw(tasks).savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()

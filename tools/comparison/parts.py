@@ -1,0 +1,46 @@
+"""The parts that a page of a comparison is made of, by the name that a document asks for them."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from metamixup.errors import unknown
+from tools.comparison.tables import TABLES
+from tools.comparison.tasks import read_tasks
+
+# What is to be seen on each, for readers who cannot.
+FIGURES = {
+    "figure-differences": "Paired differences of the test error with their 95 % intervals, by rival and task",
+    "figure-labels": "The weight of right and of wrong labels over the epochs, by task",
+    "figure-classes": "How much pairs of the same class and of two classes were mixed over the epochs, by task",
+    "figure-pairs": "How much each pair of classes was mixed over the run, by task",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Markdown, and for a figure its file and how to draw it."""
+
+    text: str
+    file: str = ""
+    drawing: Callable[[], str] = str
+
+
+def make_part(records: Path, name: str) -> Part:
+    if name in TABLES:
+        return Part(TABLES[name](read_tasks(records)))
+    if name not in FIGURES:
+        raise unknown("part of a comparison", name, (*TABLES, *FIGURES))
+    file = f"{records.stem}-{name.removeprefix('figure-')}.svg"
+    # The records' mark makes the document's text differ whenever its figures are behind.
+    mark = hashlib.blake2b(records.read_bytes(), digest_size=4).hexdigest()
+    return Part(
+        f"![{FIGURES[name]}]({file})\n<!-- drawn from records {mark} -->\n", file, lambda: _drawn(records, name)
+    )
+
+
+def _drawn(records: Path, name: str) -> str:
+    from tools.comparison import figures
+
+    return figures.as_svg(figures.FIGURES[name], read_tasks(records))

@@ -1,0 +1,45 @@
+"""Whom the default is compared with on a task, and how the comparison came out."""
+
+from tools.comparison.tasks import BASELINE, OURS, Difference, Task
+from tools.comparison.tuned import tuned_mixup
+
+TUNED = "best-α MixUp"
+# Names for people, and the rows they are; the tuned one is another row on each task.
+RIVALS = {
+    "baseline": BASELINE,
+    TUNED: None,
+    "control: reverse": f"{OURS}:reverse",
+    "control: shuffle": f"{OURS}:shuffle",
+    "learning to reweight": "reweight",
+}
+CLAIMED = ("baseline", TUNED, "control: reverse", "control: shuffle")  # reweighting is reported, whatever it shows
+
+
+def row(task: Task, rival: str) -> str | None:
+    """The method that is this rival on the task; None where no α of MixUp has been run."""
+    if rival != TUNED:
+        return RIVALS[rival]
+    tuned = tuned_mixup(task)
+    return tuned.method if tuned else None
+
+
+def against(task: Task, rival: str, key: str = "test_error") -> Difference | None:
+    """None as long as there is no seed that both have."""
+    method = row(task, rival)
+    return None if method is None else task.difference(OURS, method, key)
+
+
+def is_below(found: Difference | None) -> bool | None:
+    return None if found is None else found.mean < 0
+
+
+def surely_below(found: Difference | None) -> bool | None:
+    """Does the interval lie below zero? None while there is no interval."""
+    return None if found is None or found.high is None else found.high < 0
+
+
+def all_of(answers: list[bool | None]) -> bool | None:
+    """False as soon as one is; None while one is open."""
+    if any(answer is False for answer in answers):
+        return False
+    return None if any(answer is None for answer in answers) else True

@@ -1,0 +1,212 @@
+"""The tables of a comparison as Markdown, each made from the tasks alone."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from metamixup.tables.table_files import difference_text
+from tools.comparison.claims import claims, cost_ratio, shared_seeds
+from tools.comparison.rivals import RIVALS, TUNED, against, is_below, row, surely_below
+from tools.comparison.tasks import BASELINE, OURS, Difference, Task
+from tools.comparison.tuned import alpha, mixups, tuned_mixup
+
+Tasks = Sequence[Task]
+MISSING = "missing"
+
+
+def verdict(tasks: Tasks) -> str:
+    rows = [(claim.text, claim.asked, claim.found, claim.verdict) for claim in claims(tasks)]
+    return table(("claim", "asked for", "found", "verdict"), rows, right=0) + "\n" + _shared_seeds(tasks)
+
+
+def _shared_seeds(tasks: Tasks) -> str:
+    """What the verdicts rest on."""
+    counts = sorted(shared_seeds(tasks))
+    if not counts:
+        return "Nothing has been measured yet.\n"
+    fewest = "" if len(counts) == 1 else f"{counts[0]} to "
+    planned = max(task.seeds for task in tasks)
+    return f"Seeds behind each difference: {fewest}{counts[-1]} of {planned} planned.\n"
+
+
+def errors(tasks: Tasks) -> str:
+    """Test error of the default and of everybody it is compared with."""
+    head = ("test error, %", "MetaMixUp", *RIVALS, "seeds")
+    rows = [[task.title, *_bold_best(task, [OURS, *(row(task, r) for r in RIVALS)]), _seeds(task)] for task in tasks]
+    for task, cells in zip(tasks, rows, strict=True):
+        tuned = tuned_mixup(task)
+        place = head.index(TUNED)
+        cells[place] += f" ({tuned.alpha})" if tuned else ""
+    return table(head, rows)
+
+
+def differences(tasks: Tasks) -> str:
+    head = ("MetaMixUp minus …, points", *RIVALS)
+    return table(head, [[task.title, *(_difference(task, against(task, r)) for r in RIVALS)] for task in tasks])
+
+
+def rivals(tasks: Tasks) -> str:
+    """How often the default is ahead of each of them, on clean and on imperfect labels."""
+    rows = []
+    for rival in RIVALS:
+        cells = [rival]
+        for imperfect in (True, False):
+            found = [against(task, rival) for task in tasks if task.claimed and task.imperfect is imperfect]
+            below, surely = (sum(test(f) is True for f in found) for test in (is_below, surely_below))
+            above = sum(f is not None and f.low is not None and f.low > 0 for f in found)
+            measured = sum(f is not None for f in found)
+            cells += [f"{below} of {measured}", str(surely), str(above)]
+        rows.append(cells)
+    head = ("MetaMixUp against", "imperfect: below", "surely below", "surely above")
+    return table((*head, "clean: below", "surely below", "surely above"), rows)
+
+
+def alphas(tasks: Tasks) -> str:
+    """Selection error of every α over the seeds that all of them have; the chosen one in bold."""
+    names = list(dict.fromkeys(alpha(task, method) for task in tasks for method in mixups(task)))
+    rows = []
+    for task in tasks:
+        tuned, by_name = tuned_mixup(task), {alpha(task, method): method for method in mixups(task)}
+        cells = []
+        for name in names:
+            error = tuned.errors.get(by_name.get(name, "")) if tuned else None
+            text = MISSING if error is None else f"{error:.2f}"
+            cells.append(f"**{text}**" if tuned and tuned.alpha == name else text)
+        rows.append([task.title, *cells, str(len(tuned.seeds)) if tuned else "0"])
+    return table(("selection error, %", *names, "seeds"), rows)
+
+
+def calibration(tasks: Tasks) -> str:
+    head = ("", "NLL: MetaMixUp", TUNED, "difference", "ECE, %: MetaMixUp", TUNED, "difference")
+    rows = []
+    for task in tasks:
+        cells = [task.title]
+        for key, digits in (("test_nll", 3), ("test_ece", 2)):
+            both = [_spread(task, method, key, digits) for method in (OURS, row(task, TUNED))]
+            cells += [*both, _difference(task, against(task, TUNED, key), digits)]
+        rows.append(cells)
+    return table(head, rows)
+
+
+def cost(tasks: Tasks) -> str:
+    """CPU seconds of one run."""
+    head = ("CPU seconds of a run", "baseline", "MixUp, mean over α", "MetaMixUp", "MetaMixUp / MixUp", "tuning MixUp")
+    rows = []
+    for task in tasks:
+        ratio, by_alpha = cost_ratio(task), [m for x in mixups(task) if (m := task.mean(x, "cpu_seconds")) is not None]
+        mean = sum(by_alpha) / len(by_alpha) if by_alpha else None
+        numbers = [_number(v, 0) for v in (task.mean(BASELINE, "cpu_seconds"), mean, task.mean(OURS, "cpu_seconds"))]
+        rows.append([task.title, *numbers, _number(ratio), _number(sum(by_alpha) if by_alpha else None, 0)])
+    return table(head, rows)
+
+
+def methods(tasks: Tasks) -> str:
+    """Every method on every task, clean and imperfect apart; the lowest of the contenders in bold."""
+    parts = []
+    for chosen in ([t for t in tasks if not t.imperfect], [t for t in tasks if t.imperfect]):
+        labels = dict.fromkeys(label for task in chosen for label in task.labels.values())
+        columns = [dict(zip(task.labels.values(), _bold_best(task, list(task.labels)), strict=True)) for task in chosen]
+        rows = [[label, *(column.get(label, "–") for column in columns)] for label in labels]
+        parts.append(table(("test error, %", *(task.title for task in chosen)), rows))
+    return "\n".join(part for part in parts if part)
+
+
+def weights(tasks: Tasks) -> str:
+    """How much weight a wrong label had beside a right one in the last epoch; 1 is no difference."""
+    head = ("weight of a wrong label / of a right one", "MetaMixUp, first epoch", "last epoch", "control: reverse")
+    rows = []
+    for task in tasks:
+        ours, reverse = (label_weights(task, method) for method in (OURS, f"{OURS}:reverse"))
+        if ours or reverse:
+            ratio = [_number(wrong / right if right else None) for _, right, wrong in (*ours[:1], *ours[-1:])]
+            last = _number(reverse[-1][2] / reverse[-1][1] if reverse and reverse[-1][1] else None)
+            rows.append([task.title, *(ratio or [MISSING, MISSING]), last])
+    return table(head, rows) if rows else "No run has told.\n"
+
+
+def label_weights(task: Task, method: str) -> list[tuple[float, float, float]]:
+    """(epoch, weight of a right label, of a wrong one), mean over the seeds; 1 is what each has by its number."""
+    by_epoch: dict[float, list[tuple[float, float]]] = {}
+    for record in task.found.get(method, {}).values():
+        share = record.get("wrong_share") or 0.0
+        for epoch, weight in record.get("wrong_weight", []) if 0 < share < 1 else []:
+            by_epoch.setdefault(epoch, []).append(((1 - weight) / (1 - share), weight / share))
+    return [(e, *(sum(v) / len(v) for v in zip(*pairs, strict=True))) for e, pairs in sorted(by_epoch.items())]
+
+
+def missing(tasks: Tasks) -> str:
+    """What is planned and has not been run; seeds beyond the plan do no harm."""
+    lines = [f"- {task.title}: {lacking}" for task in tasks if (lacking := _lacking(task))]
+    done = sum(min(len(seeds), task.seeds) for task in tasks for seeds in task.found.values())
+    planned = sum(task.seeds * len(task.labels) for task in tasks)
+    return "\n".join([f"{done} of {planned} planned runs are finished.", *([""] if lines else []), *lines]) + "\n"
+
+
+def _lacking(task: Task) -> str:
+    """Methods by the number of seeds that they have."""
+    by_number: dict[int, list[str]] = {}
+    for method, label in task.labels.items():
+        if len(task.values(method)) < task.seeds:
+            by_number.setdefault(len(task.values(method)), []).append(label)
+    if list(map(len, by_number.values())) == [len(task.labels)]:
+        return f"{next(iter(by_number))} of {task.seeds} seeds of every method"
+    return "; ".join(f"{n} of {task.seeds} seeds of {', '.join(some)}" for n, some in sorted(by_number.items()))
+
+
+def summary(tasks: Tasks) -> str:
+    """The short table of a README."""
+    head = ("test error, %", "baseline", "MixUp, best α", "MetaMixUp", "MetaMixUp − MixUp (95 %)")
+    rows = []
+    for task in tasks:
+        shown = _bold_best(task, [BASELINE, row(task, TUNED), OURS])
+        rows.append([task.title, *shown, _difference(task, against(task, TUNED))])
+    return table(head, rows)
+
+
+def _bold_best(task: Task, chosen: Sequence[str | None]) -> list[str]:
+    """Mean ± deviation of each; the lowest in bold. Controls are no contenders."""
+    means = {m: mean for m in chosen if m and ":" not in m and (mean := task.mean(m)) is not None}
+    best = min(means.values(), default=None)
+    texts = [_spread(task, method) for method in chosen]
+    return [f"**{text}**" if m in means and means[m] == best else text for m, text in zip(chosen, texts, strict=True)]
+
+
+def _spread(task: Task, method: str | None, key: str = "test_error", digits: int = 2) -> str:
+    mean = task.mean(method, key) if method else None
+    if method is None or mean is None:
+        return MISSING
+    std = task.std(method, key)
+    return f"{mean:.{digits}f}" + (f" ± {std:.{digits}f}" if std is not None else "")
+
+
+def _difference(task: Task, found: Difference | None, digits: int = 2) -> str:
+    """In bold where the interval excludes zero; with the number of seeds where that is not the planned one."""
+    if found is None:
+        return MISSING
+    text = difference_text({"diff": found.mean, "low": found.low, "high": found.high}, digits)
+    sure = found.low is not None and found.high is not None and (found.high < 0 or found.low > 0)
+    seeds = "" if found.seeds == task.seeds else f" ({found.seeds} {'seed' if found.seeds == 1 else 'seeds'})"
+    return (f"**{text}**" if sure else text) + seeds
+
+
+def _seeds(task: Task) -> str:
+    """Of the default; the others' differences say where theirs are fewer."""
+    return str(len(task.values(OURS)))
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return MISSING if value is None else f"{value:,.{digits}f}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 1) -> str:
+    """Columns from the `right`-th on are set right, as numbers are; 0 is none of them."""
+    rows = list(rows)
+    if not rows:
+        return ""
+    marks = ["---:" if right and place >= right else "---" for place in range(len(head))]
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, marks, *rows)]
+    return "\n".join(lines) + "\n"
+
+
+TABLES: dict[str, Callable[[Tasks], str]] = {
+    part.__name__: part
+    for part in (verdict, errors, differences, rivals, alphas, calibration, cost, methods, weights, missing, summary)
+}

@@ -1,0 +1,107 @@
+"""The tasks of a comparison: what the recipe plans, with the records of the runs that are finished.
+
+A file `winners.jsonl` belongs to the recipe of that name, so that what has not been run is known to be missing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from metamixup.tables.cells import Cell, Choice, plan_cells
+from metamixup.tables.recipe import Recipe, load_recipe
+from metamixup.tables.records import Record, read_records
+from metamixup.tables.table import paired
+
+OURS, BASELINE = "metamixup", "baseline"
+DATA = {"digits": "Digits", "mnist": "MNIST", "fashion": "Fashion-MNIST", "cifar10": "CIFAR-10"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of ours minus theirs over the seeds that both have, and its 95 % interval, which takes two seeds."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """`labels` are the planned methods in the recipe's order; `found` are records by method and seed. A task on which
+    only some of the methods are planned is shown, and no claim is about it."""
+
+    name: str
+    title: str
+    imperfect: bool
+    claimed: bool
+    seeds: int
+    labels: dict[str, str]
+    found: dict[str, dict[int, Record]]
+
+    def values(self, method: str, key: str = "test_error") -> dict[int, float]:
+        """By seed, where it was measured."""
+        records = self.found.get(method, {})
+        return {seed: record[key] for seed, record in sorted(records.items()) if record.get(key) is not None}
+
+    def mean(self, method: str, key: str = "test_error") -> float | None:
+        values = self.values(method, key)
+        return fmean(values.values()) if values else None
+
+    def std(self, method: str, key: str = "test_error") -> float | None:
+        values = self.values(method, key)
+        return stdev(values.values()) if len(values) > 1 else None
+
+    def difference(self, ours: str, theirs: str, key: str = "test_error") -> Difference | None:
+        mine, other = self.values(ours, key), self.values(theirs, key)
+        differences = [mine[seed] - other[seed] for seed in mine if seed in other]
+        interval: Any = paired(differences)
+        if interval is None:
+            return None
+        return Difference(interval["diff"], interval["low"], interval["high"], len(differences))
+
+
+def read_tasks(path: Path) -> list[Task]:
+    return plan_tasks(load_recipe(path.stem), read_records(path))
+
+
+def plan_tasks(recipe: Recipe, records: Sequence[Record]) -> list[Task]:
+    """In the order of the recipe's columns. Records of what it does not plan (any more) are left out."""
+    columns: dict[str, list[Cell]] = {}
+    for cell in plan_cells(recipe, Choice(controls=True)):
+        columns.setdefault(cell.column, []).append(cell)
+    partial = {column.name or column.data for column in recipe.full.columns if column.rows is not None}
+    found: dict[str, dict[int, Record]] = {}
+    for record in records:
+        found.setdefault(record["cell"], {})[record["seed"]] = record
+    return [_task(name, cells, recipe.full.seeds, name not in partial, found) for name, cells in columns.items()]
+
+
+def _task(name: str, cells: list[Cell], seeds: int, claimed: bool, found: dict[str, dict[int, Record]]) -> Task:
+    return Task(
+        name=name,
+        title=title(cells[0].given),
+        imperfect=cells[0].given.get("corrupt.kind", "none") != "none",
+        claimed=claimed,
+        seeds=seeds,
+        labels={cell.row: cell.label for cell in cells},
+        found={cell.row: found.get(cell.name, {}) for cell in cells},
+    )
+
+
+def title(given: dict[str, Any]) -> str:
+    """What a task is, for people, from its settings."""
+    kind, percent = given.get("corrupt.kind", "none"), f"{100 * given.get('corrupt.share', 0):g} %"
+    spoilt = {
+        "replace": f"{percent} of labels replaced",
+        "neighbours": f"{percent} swapped for the next class",
+        "long-tail": f"long tail of {given.get('corrupt.ratio', 50):g} : 1",
+    }
+    name = DATA.get(given["data"], str(given["data"]))
+    if kind in spoilt:
+        return f"{name}, {spoilt[kind]}"
+    if "subset" in given:
+        return f"{name}, {given['subset']:,} images"
+    return name if given["data"] == "digits" else f"{name}, all images"
