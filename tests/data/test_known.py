@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metamixup import data
-from metamixup.data import places
+from metamixup.data import known
 from metamixup.data.splits import split
 from metamixup.errors import DataError, UserError
 
@@ -15,7 +15,7 @@ def elsewhere(tmp_path, monkeypatch):
     """Neither this machine's data nor its cache."""
     monkeypatch.delenv("METAMIXUP_DATA", raising=False)
     monkeypatch.setenv("METAMIXUP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(places, "DEBIAN", tmp_path / "debian")
+    monkeypatch.setattr(known, "DEBIAN", tmp_path / "debian")
 
 
 def test_the_names():

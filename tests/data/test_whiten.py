@@ -1,8 +1,9 @@
 import numpy as np
 import torch
 
-from metamixup.data import from_arrays
-from metamixup.data.whiten import fit, normalise_contrast, whitened
+from metamixup.data import from_arrays, load
+from metamixup.data.stream import Normalise
+from metamixup.data.whiten import fit, normalise_contrast, scaled, whitened
 
 GENERATOR = torch.Generator().manual_seed(0)
 
@@ -45,3 +46,25 @@ def test_the_test_set_is_whitened_by_the_training_sets_statistics():
     assert found.train.images.dtype == torch.float32
     assert (found.mean, found.std) == ((0.0,) * 3, (1.0,) * 3)
     torch.testing.assert_close(found.test.images, zca(data.test.images))
+
+
+def test_symmetric_pixels_lie_between_minus_one_and_one():
+    found = scaled(load("digits"), "symmetric")
+    seen = Normalise(found.mean, found.std, found.train.images)(found.train.images)
+    assert float(seen.min()) == -1
+    assert float(seen.max()) == 1
+
+
+def test_standard_pixels_are_left_as_the_data_set_says():
+    found = load("digits")
+    assert scaled(found, "standard") is found
+
+
+def test_whitened_pixels_have_unit_variance_in_the_directions_that_vary():
+    found = scaled(load("digits"), "zca")
+    flat = found.train.images.flatten(1).double()
+    variances = torch.linalg.eigvalsh(torch.cov(flat.T))
+    assert variances[-30:].min() > 0.9
+    assert variances.max() < 1.01
+    assert (found.mean, found.std) == ((0.0,), (1.0,))
+    assert len(found.test.images) == len(load("digits").test.images)

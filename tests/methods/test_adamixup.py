@@ -6,14 +6,15 @@ from torch import nn
 
 from metamixup.errors import UserError
 from metamixup.methods.adamixup import AdaMixUp, classifier_of
-from metamixup.methods.batch import Batch
+from metamixup.methods.batch_norm import frozen_statistics
+from metamixup.methods.method import Batch
 from metamixup.mixing import soft_labels
 from metamixup.models import build
 from metamixup.policy import Beta
 from metamixup.seeding import derived_generator
 
 
-def made(discriminate: bool = True, samples: int = 8, name: str = "cnn-bn") -> tuple[nn.Module, AdaMixUp, Batch]:
+def toy(discriminate: bool = True, samples: int = 8, name: str = "cnn-bn") -> tuple[nn.Module, AdaMixUp, Batch]:
     torch.manual_seed(0)
     model = build(name, 4, 1, 8)
     method = AdaMixUp(discriminate)
@@ -34,7 +35,7 @@ def has_gradient(module: nn.Module) -> bool:
 
 
 def test_generator_discriminator_and_classifier_all_receive_gradient():
-    model, method, batch = made()
+    model, method, batch = toy()
     sum(losses(model, method, batch).values()).backward()
     assert set(method.modules()) == {"generator", "discriminator"}
     # The very first weights are tiny, so that gradients through both small layers exist but are small.
@@ -45,14 +46,14 @@ def test_generator_discriminator_and_classifier_all_receive_gradient():
 
 @pytest.mark.parametrize("term", ["supervised", "discriminator"])
 def test_each_term_alone_moves_the_model_and_the_generator(term):
-    model, method, batch = made()
+    model, method, batch = toy()
     losses(model, method, batch)[term].backward()
     assert model.stages.conv1[0].weight.grad.abs().sum() > 0
     assert method.modules()["generator"].stages.conv1[0].weight.grad.abs().sum() > 0
 
 
 def test_without_the_discriminator_only_the_classifier_judges():
-    model, method, batch = made(discriminate=False)
+    model, method, batch = toy(discriminate=False)
     terms = losses(model, method, batch)
     assert set(terms) == {"supervised"}
     assert set(method.modules()) == {"generator"}
@@ -63,7 +64,7 @@ def test_without_the_discriminator_only_the_classifier_judges():
 @settings(max_examples=25, deadline=None)
 @given(samples=st.integers(1, 9), sharpness=st.floats(0, 50))
 def test_lam_lies_in_its_region_and_the_region_in_the_unit_interval(samples, sharpness):
-    model, method, batch = made(samples=samples)
+    model, method, batch = toy(samples=samples)
     nn.init.normal_(method.modules()["generator"].classifier[1].weight, std=sharpness)
     pairs = method.pairs(batch, derived_generator(0, "partners", 0))
     mixture = Beta(1.0).mixture(torch.rand(len(pairs.partner)), pairs, derived_generator(0, "mix", 0))
@@ -72,7 +73,7 @@ def test_lam_lies_in_its_region_and_the_region_in_the_unit_interval(samples, sha
         module.eval()
     a, b, c = method.regions(batch, pairs.partner).unbind(1)
     method.loss(model, batch, mixture)
-    lam = method.served(mixture).lam
+    lam = method.recorded(mixture).lam
     assert ((lam >= a - 1e-6) & (lam <= a + b + 1e-6)).all()
     assert ((a >= 0) & (a + b <= 1 + 1e-6)).all()
     torch.testing.assert_close(a + b + c, torch.ones(len(a)))
@@ -80,12 +81,12 @@ def test_lam_lies_in_its_region_and_the_region_in_the_unit_interval(samples, sha
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 7])
 def test_small_and_odd_batches_give_finite_losses(samples):
-    model, method, batch = made(samples=samples, name="cnn3")
+    model, method, batch = toy(samples=samples, name="cnn3")
     assert all(value.isfinite() for value in losses(model, method, batch).values())
 
 
 def test_pairs_stay_within_the_first_half():
-    _, method, batch = made(samples=7)
+    _, method, batch = toy(samples=7)
     pairs = method.pairs(batch, derived_generator(0, "partners", 0))
     assert pairs.partner.sort().values.tolist() == [0, 1, 2, 3]
     assert pairs.labels.shape == (4, 4)
@@ -93,7 +94,7 @@ def test_pairs_stay_within_the_first_half():
 
 
 def test_the_gates_are_normal_and_cut_at_two_deviations():
-    model, method, _ = made()
+    model, method, _ = toy()
     large = Batch(torch.zeros(200, 1, 16, 16), torch.zeros(200, 4))
     gates = method.prepare(model, large, derived_generator(0, "prepare", 0)).gates
     assert gates.abs().max() <= 2
@@ -102,17 +103,26 @@ def test_the_gates_are_normal_and_cut_at_two_deviations():
 
 
 def test_the_classifiers_loss_is_over_blends_and_originals_alike():
-    model, method, batch = made(discriminate=False, name="cnn3")
+    model, method, batch = toy(discriminate=False, name="cnn3")
     model.eval()
     pairs = method.pairs(batch, derived_generator(0, "partners", 0))
     mixture = Beta(1.0).mixture(torch.rand(4), pairs, derived_generator(0, "mix", 0))
     torch.manual_seed(5)  # the generator's dropout
     value = method.loss(model, batch, mixture)["supervised"]
-    used = method.served(mixture)
+    used = method.recorded(mixture)
     x, y = batch.x[:4], batch.y[:4]
     blended = -(used.labels(y) * model(used.inputs(x)).log_softmax(1)).sum(1)
     original = -(y * model(x).log_softmax(1)).sum(1)
     torch.testing.assert_close(value, torch.cat([blended, original]).mean())
+
+
+def test_loss_is_a_pure_function_of_the_model_and_its_functional_forms():
+    model, method, batch = toy(name="cnn-bn")
+    functional = frozen_statistics(model)
+    first, again, outside = (losses(net, method, batch) for net in (model, model, functional))
+    for term, value in first.items():
+        assert torch.equal(value, again[term])
+        assert torch.equal(value, outside[term])
 
 
 def test_any_model_with_a_linear_end_serves_and_others_are_named():

@@ -3,8 +3,8 @@ from dataclasses import replace
 import torch
 from toys import batch, generator, net, trained
 
+from metamixup.methods.consistency import PiModel
 from metamixup.methods.guess_study import GuessStudy
-from metamixup.methods.pi_model import PiModel
 from metamixup.methods.pseudo_label import PseudoLabel
 
 

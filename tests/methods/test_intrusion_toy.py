@@ -6,8 +6,7 @@ from torch import Tensor, nn
 
 from metamixup.meta import Head, MetaStage, learning_rates
 from metamixup.methods.adamixup import AdaMixUp
-from metamixup.methods.batch import Batch
-from metamixup.methods.method import Method
+from metamixup.methods.method import Batch, Method
 from metamixup.methods.supervised import Supervised
 from metamixup.mixing import soft_cross_entropy, soft_labels
 from metamixup.policy import Beta, Learned, Policy
@@ -48,7 +47,7 @@ def mixing_across(method: Method, policy: Policy, seed: int, steps: int = 240) -
         optimizer.zero_grad()
         torch.stack([*method.loss(model, batch, mixture).values()]).sum().backward()
         optimizer.step()
-        used = method.served(mixture)
+        used = method.recorded(mixture)
         first, second = y[: len(used.lam)], y[used.partner]
         if step >= steps // 2:
             amounts.append((4 * used.lam * (1 - used.lam))[first + second == 1])

@@ -6,8 +6,8 @@ from torch import nn
 
 from metamixup.errors import UserError
 from metamixup.meta import Exact
-from metamixup.methods.batch import Batch
 from metamixup.methods.manifold import Manifold, StagedBatch
+from metamixup.methods.method import Batch
 from metamixup.methods.supervised import Supervised
 from metamixup.mixing import Mixture, soft_labels
 from metamixup.models import build

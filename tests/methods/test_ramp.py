@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from metamixup.methods.batch import Batch
+from metamixup.methods.method import Batch
 from metamixup.methods.ramp import Ramp
 
 

@@ -1,6 +1,6 @@
 import torch
 
-from metamixup.methods.batch import Batch
+from metamixup.methods.method import Batch
 from metamixup.methods.supervised import Supervised
 from metamixup.mixing import Mixture
 

@@ -4,19 +4,19 @@ import pytest
 import torch
 from toys import batch, generator, images, step, trained
 
-from metamixup.methods.quiet import predict, quiet
+from metamixup.methods.batch_norm import frozen_statistics, predict
 from metamixup.methods.vat import VAT, adversarial, divergence, entropy, unit
 
 
 def raised(net, x, r):
-    return divergence(predict(net, x), quiet(net)(x + r)).item()
+    return divergence(predict(net, x), frozen_statistics(net)(x + r)).item()
 
 
 @pytest.mark.parametrize("xi", [1e-6, 1e-2])
 @pytest.mark.parametrize("training", [True, False])
 def test_the_perturbation_raises_the_divergence_more_than_random_ones(xi, training):
     model, (x, _) = trained().train(training), images(32, 11)
-    r = adversarial(quiet(model), x, predict(model, x), generator(), epsilon=0.5, xi=xi, iterations=1)
+    r = adversarial(frozen_statistics(model), x, predict(model, x), generator(), epsilon=0.5, xi=xi, iterations=1)
     torch.testing.assert_close(r.flatten(1).norm(dim=1), torch.full((32,), 0.5))
     noise = [0.5 * unit(torch.randn(x.shape, generator=generator(seed))) for seed in range(10)]
     assert raised(model, x, r) > 1.5 * max(raised(model, x, n) for n in noise)

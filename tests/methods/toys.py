@@ -4,11 +4,10 @@ import torch
 from torch import Tensor, nn
 
 from metamixup.methods.apl import APL
-from metamixup.methods.batch import Batch
+from metamixup.methods.consistency import PiModel
 from metamixup.methods.mean_teacher import MeanTeacher
-from metamixup.methods.method import Method
+from metamixup.methods.method import Batch, Method
 from metamixup.methods.mixmatch import MixMatch
-from metamixup.methods.pi_model import PiModel
 from metamixup.methods.pseudo_label import PseudoLabel
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.vat import VAT

@@ -2,8 +2,8 @@ import torch
 from torch import nn
 
 from metamixup.meta import Exact, Head, MetaStage, learning_rates
-from metamixup.methods.batch import Batch
-from metamixup.methods.reweighted import Reweighted
+from metamixup.methods.method import Batch
+from metamixup.methods.supervised import Reweighted
 from metamixup.mixing import soft_cross_entropy, soft_labels
 from metamixup.policy.reweight import Reweight
 

@@ -36,7 +36,7 @@ def _found(name: str, known: "Known", data_dir: str | None) -> str:
     from metamixup.errors import DataError
 
     try:
-        place = known.place(name, data_dir)
+        place = known.located(name, data_dir)
     except DataError as problem:
         return "pickled only: not read" if "pickle" in str(problem) else "–"
     size = sum(file.stat().st_size for file in place.iterdir() if file.is_file())

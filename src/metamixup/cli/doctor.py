@@ -85,7 +85,7 @@ def _data(data_dir: str | None) -> dict[str, str | None]:
     found: dict[str, str | None] = {"digits": "built in"}
     for name, known in KNOWN.items():
         try:
-            found[name] = str(known.place(name, data_dir))
+            found[name] = str(known.located(name, data_dir))
         except DataError:
             found[name] = None
     return found

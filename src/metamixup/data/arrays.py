@@ -101,14 +101,14 @@ def _bytes_or_floats(array: Tensor, name: str) -> Tensor:
 
 
 def label_tensor(y: Any, classes: Sequence[str], name: str) -> Tensor:
-    """→ (N,) int64. Names become their place among the classes."""
+    """→ (N,) int64. Names become their position among the classes."""
     values = np.asarray(y).reshape(-1)
     if values.dtype.kind in "US":
-        places = {text: place for place, text in enumerate(classes)}
-        strange = sorted(set(values.tolist()) - set(places))
+        numbers = {text: number for number, text in enumerate(classes)}
+        strange = sorted(set(values.tolist()) - set(numbers))
         if strange:
             raise DataError(f"{name}: label {strange[0]!r} is none of the classes")
-        return torch.tensor([places[text] for text in values.tolist()])
+        return torch.tensor([numbers[text] for text in values.tolist()])
     if values.dtype.kind not in "uif" or not np.equal(np.mod(values, 1), 0).all():
         raise DataError(f"{name}: labels have to be class numbers or names, not {values.dtype}")
     labels = torch.from_numpy(values.astype(np.int64))
@@ -134,6 +134,6 @@ def _stacked(data: Any) -> tuple[Tensor, np.ndarray]:
 def _samples(data: Any) -> Iterator[tuple[Tensor, Any]]:
     if not len(data):
         raise DataError("the data set is empty")
-    for place in range(len(data)):
-        image, label = data[place]
+    for position in range(len(data)):
+        image, label = data[position]
         yield image if isinstance(image, Tensor) else torch.as_tensor(np.array(image)), label

@@ -1,4 +1,4 @@
-"""What tells one data set from another: a digest of its pixels and labels, of very many of an even sample."""
+"""A digest of a data set's pixels and labels, by which a resumed run notices that its files have changed."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ MOST_BYTES = 2**28
 
 
 def fingerprint(found: DataSet) -> str:
-    """32 hexadecimal digits. Files that change under a run give another."""
+    """32 hexadecimal digits. Of very large sets an even sample of the images is read."""
     digest = hashlib.blake2b(digest_size=16)
     for part in (found.train, found.test, found.unlabelled):
         if part is not None:

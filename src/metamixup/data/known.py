@@ -1,5 +1,6 @@
 """The data sets that are known by name, and the way from a name or path to a `DataSet`."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +13,11 @@ from metamixup.data.formats.embedded import load_digits
 from metamixup.data.formats.hub import load_hub, load_parquet
 from metamixup.data.formats.npz import load_npz
 from metamixup.data.images import DataSet
-from metamixup.data.places import Folder, find, refuse_pickles
 from metamixup.errors import DataError, UserError, unknown
 
+VARIABLE = "METAMIXUP_DATA"
+DEBIAN = Path("/usr/share/datasets")
+Folder = str | Path | None
 IMAGENET_SIZE = 100
 FILES = {".npz": load_npz, ".mat": svhn.load_file, ".parquet": load_parquet}
 
@@ -30,12 +33,43 @@ class Known:
     licence: str
     pickled: tuple[str, ...] = ()
 
-    def place(self, name: str, data_dir: Folder) -> Path:
+    def located(self, name: str, data_dir: Folder) -> Path:
+        """The folder that holds its files."""
         try:
-            return find(name, data_dir, self.folders, self.fits)
+            return _find(name, data_dir, self.folders, self.fits)
         except DataError:
-            refuse_pickles(data_dir, self.pickled)
+            _refuse_pickles(data_dir, self.pickled)
             raise
+
+
+def data_folders(data_dir: Folder) -> list[Path]:
+    """The given folder, then $METAMIXUP_DATA, then where Debian's data-set packages put their files."""
+    named = [data_dir, os.environ.get(VARIABLE)]
+    return [*(Path(folder).expanduser() for folder in named if folder), DEBIAN]
+
+
+def _find(name: str, data_dir: Folder, subfolders: tuple[str, ...], fits: Callable[[Path], bool]) -> Path:
+    """The first folder (one of `subfolders`, or the data folder itself) whose content `fits`."""
+    if data_dir is not None and not Path(data_dir).expanduser().is_dir():
+        raise DataError(f"--data-dir {data_dir}: no such folder")
+    folders = data_folders(data_dir)
+    for folder in folders:
+        # The data folder itself counts only where it was named: Debian's holds many data sets.
+        for candidate in [folder / sub for sub in subfolders] + [folder] * (folder != DEBIAN):
+            if candidate.is_dir() and fits(candidate):
+                return candidate
+    looked = ", ".join(str(folder / subfolders[0]) for folder in folders)
+    raise DataError(f"{name}: its files were not found (looked in {looked}); give --data-dir or set ${VARIABLE}")
+
+
+def _refuse_pickles(data_dir: Folder, names: tuple[str, ...]) -> None:
+    """Where only the pickled version of a data set is found, say why it is not read."""
+    for path in (folder / name for folder in data_folders(data_dir) for name in names):
+        if path.exists():
+            raise DataError(
+                f"{path}: this is the pickled version, and reading a pickle runs any code it holds; "
+                "take the binary version from the same page"
+            )
 
 
 def _cifar(layout: cifar.Layout, what: str) -> Known:
@@ -87,10 +121,10 @@ def load(
     if text.startswith("hub:"):
         return load_hub(text.removeprefix("hub:"), image_size)
     if text == "imagenet":
-        return _imagenet(KNOWN[text].place(text, data_dir), image_size or IMAGENET_SIZE, progress)
+        return _imagenet(KNOWN[text].located(text, data_dir), image_size or IMAGENET_SIZE, progress)
     if text not in known_data():
         return _load_path(text, image_size, progress)
-    found = load_digits() if text == "digits" else KNOWN[text].read(KNOWN[text].place(text, data_dir))
+    found = load_digits() if text == "digits" else KNOWN[text].read(KNOWN[text].located(text, data_dir))
     return _of_size(found, image_size)
 
 

@@ -24,8 +24,8 @@ def contact_sheet(data: DataSet, seed: int = 0) -> Any:
     rows = [*class_rows(data, seed), *blend_rows(data, seed)]
     sheet = Image.new("RGB", (MARGIN + COLUMNS * (TILE + GAP), len(rows) * (TILE + GAP) + GAP), "white")
     draw = ImageDraw.Draw(sheet)
-    for place, (title, images) in enumerate(rows):
-        top = GAP + place * (TILE + GAP)
+    for row, (title, images) in enumerate(rows):
+        top = GAP + row * (TILE + GAP)
         draw.text((GAP, top + TILE // 2 - 5), title[:18].encode("latin-1", "replace").decode("latin-1"), fill="black")
         for column, image in enumerate(images):
             sheet.paste(_tile(image), (MARGIN + column * (TILE + GAP), top))

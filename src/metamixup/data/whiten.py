@@ -1,10 +1,12 @@
-"""Global contrast normalisation and ZCA whitening, as the SSL protocol of Oliver et al. prepares CIFAR-10."""
+"""How pixels are scaled before a network sees them: by channel, to −1…1, or by global contrast normalisation and ZCA
+whitening, as the SSL protocol of Oliver et al. prepares CIFAR-10."""
 
 import hashlib
 import os
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -13,7 +15,19 @@ from torch import Tensor
 from metamixup.data.folder.packed import cache_folder
 from metamixup.data.images import DataSet, ImageSet
 
+Pixels = Literal["standard", "symmetric", "zca"]
 CHUNK = 2048
+
+
+def scaled(found: DataSet, pixels: Pixels) -> DataSet:
+    """`standard`: mean 0 and deviation 1 of each channel; `symmetric`: 0…1 becomes −1…1; `zca`: contrast normalised and
+    whitened by the training images, which needs them in memory and no labels."""
+    if pixels == "standard":
+        return found
+    if pixels == "zca":
+        return whitened(found, fit_once(found.train.images))
+    halves = (0.5,) * found.shape[0]
+    return replace(found, mean=halves, std=halves)
 
 
 def normalise_contrast(images: Tensor, norm: float = 55.0) -> Tensor:
@@ -56,18 +70,18 @@ def fit_once(images: Tensor) -> Whiten:
     """As `fit`, which takes minutes for CIFAR, kept in the cache for the same images."""
     images = images[:]  # streamed images have to be in memory for this
     digest = hashlib.blake2b(images.contiguous().numpy().data, digest_size=16).hexdigest()
-    place = cache_folder() / f"whiten-{digest}.npz"
+    cached = cache_folder() / f"whiten-{digest}.npz"
     try:
-        with np.load(place, allow_pickle=False) as stored:
+        with np.load(cached, allow_pickle=False) as stored:
             return Whiten(torch.from_numpy(stored["mean"]), torch.from_numpy(stored["matrix"]))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         whiten = fit(images)
     with suppress(OSError):  # without a cache the work is done again next time
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary = place.with_name(f"{place.name}.{os.getpid()}")
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        temporary = cached.with_name(f"{cached.name}.{os.getpid()}")
         with temporary.open("wb") as target:
             np.savez(target, mean=whiten.mean.numpy(), matrix=whiten.matrix.numpy())
-        temporary.replace(place)
+        temporary.replace(cached)
     return whiten
 
 

@@ -13,8 +13,7 @@ from metamixup.engine.out_of_memory import naming_cheaper
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Source, Training
 from metamixup.meta import learning_rates
-from metamixup.methods.batch import Batch
-from metamixup.methods.method import Net
+from metamixup.methods.method import Batch, Net
 from metamixup.mixing import Mixture, Pairs, soft_cross_entropy, soft_labels
 from metamixup.seeding import derived_generator, derived_seed
 
@@ -60,7 +59,7 @@ class Stepper:
         ended = time.perf_counter()
         seconds = {"total": ended - started, "loader": loaded - started + reading, "meta": meta}
         seconds["cpu"] = time.process_time() - busy
-        return Done(losses, total, lr, pairs, t.method.served(mixture), len(batch.x), seconds)
+        return Done(losses, total, lr, pairs, t.method.recorded(mixture), len(batch.x), seconds)
 
     def look(self, step: int) -> tuple[Batch, Mixture]:
         """The batch and the mixture that a step would train on, and no more: for studies of trained networks."""

@@ -1,7 +1,9 @@
 """AdaMixUp (Guo, Mao and Zhang 2019): a generator proposes an interval [a, a + b] of λ for each pair, and a
 discriminator of real and blended samples keeps the blends off the manifold of the real ones.
 
-One half of the batch makes the pairs, the other is 'unseen'. All losses are minimised together by one optimizer.
+One half of the batch makes the pairs, the other is 'unseen'. All losses are minimised together by one optimizer. The
+discriminator reads the features of the very model that `setup` saw, so `loss` serves that model (or a functional form
+of it) and no copy.
 """
 
 import copy
@@ -16,8 +18,7 @@ from torch import Tensor, nn
 
 from metamixup import world
 from metamixup.errors import UserError
-from metamixup.methods.batch import Batch
-from metamixup.methods.method import Method, Net
+from metamixup.methods.method import Batch, Method, Net
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy
 
 
@@ -92,7 +93,7 @@ class AdaMixUp(Method):
             "discriminator": F.cross_entropy(self.discriminator(features[-1]), real),
         }
 
-    def served(self, mixture: Mixture) -> Mixture:
+    def recorded(self, mixture: Mixture) -> Mixture:
         return mixture if self._used is None else replace(mixture, lam=self._used)
 
 

@@ -1,6 +1,6 @@
 """Asynchronous Pseudo-Labelling (Section III-C): Pseudo-Label whose threshold falls as the network learns."""
 
-from metamixup.methods.batch import Batch
+from metamixup.methods.method import Batch
 from metamixup.methods.pseudo_label import PseudoLabel
 from metamixup.methods.ramp import Ramp
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from metamixup import world
-from metamixup.methods.batch import Batch
+from metamixup.methods.method import Batch
 from metamixup.mixing import Mixture, Pairs
 
 

@@ -1,4 +1,4 @@
-"""Methods that ask one network for the same answer under two augmentations. They differ in who guesses."""
+"""Methods that ask one network for the same answer under two augmentations, and the plainest of them, the Π-Model."""
 
 from dataclasses import replace
 
@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from metamixup.methods.batch import Batch
+from metamixup.methods.batch_norm import predict
 from metamixup.methods.blocks import joined
-from metamixup.methods.method import Net
+from metamixup.methods.method import Batch, Net
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.semi_supervised import SemiSupervised
 from metamixup.mixing import Mixture, soft_cross_entropy
@@ -37,3 +37,13 @@ class Consistency(SemiSupervised):
         supervised = soft_cross_entropy(logits[:n], mixture.labels(batch.y))
         distance = F.mse_loss(logits[n:].softmax(1), joined(batch.guesses))
         return {"supervised": supervised, "consistency": self.unlabelled_weight(batch) * distance}
+
+
+class PiModel(Consistency):
+    """Laine and Aila (2017), with the target held constant as Oliver et al. do: the student itself guesses."""
+
+    def __init__(self, weight: float = 20.0, ramp: Ramp | None = None):
+        super().__init__(weight, ramp)
+
+    def guess(self, model: nn.Module, batch: Batch) -> Tensor:
+        return predict(model, joined(batch.u2))

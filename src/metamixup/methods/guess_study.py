@@ -1,5 +1,5 @@
-"""How good the guesses for unlabelled samples are, for study only. No method ever sees this object: the engine shows
-it each prepared batch, and only `records` reads the hidden labels."""
+"""How many guesses for unlabelled samples are used and how many of those are right. For the record only: the engine
+passes every prepared batch to `see`, and no method has access to the hidden labels kept here."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from metamixup import world
-from metamixup.methods.batch import Batch
+from metamixup.methods.method import Batch
 
 
 class GuessStudy:

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from metamixup.errors import UserError, unknown
-from metamixup.methods.batch import Batch
-from metamixup.methods.method import Method, Net
+from metamixup.methods.method import Batch, Method, Net
 from metamixup.mixing import Mixture, soft_cross_entropy
 from metamixup.mixing.at import mix_at
 

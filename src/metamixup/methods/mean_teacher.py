@@ -2,11 +2,11 @@
 
 from torch import Tensor, nn
 
-from metamixup.methods.batch import Batch
+from metamixup.methods.batch_norm import predict
 from metamixup.methods.blocks import joined
 from metamixup.methods.consistency import Consistency
 from metamixup.methods.ema import EMA
-from metamixup.methods.quiet import predict
+from metamixup.methods.method import Batch
 from metamixup.methods.ramp import Ramp
 
 

@@ -1,17 +1,44 @@
-"""What a training method is: named losses of any callable network. MetaMixUp calls `loss` on the looked-ahead
-network to learn λ and on the real one to train, so no method knows whether λ is learned."""
+"""What a training method is (named losses of any callable network), and the batch it sees.
+
+MetaMixUp calls `loss` on the looked-ahead network to learn λ and on the real one to train, so no method knows whether
+λ is learned.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from metamixup import world
-from metamixup.methods.batch import Batch
 from metamixup.mixing import Mixture, Pairs, own_partners
 
 Net = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """x: (B, …) inputs; y: (B, C) soft labels; index: (B,) positions in the training set.
+
+    Semi-supervised methods also see u: (U, …) unlabelled inputs under one augmentation, u2: ((views−1)·U, …) the
+    same under others (only where the method asks for `views` > 1), u_index: (U,), and what `prepare` adds: guesses
+    (U, C) for them, mask (U,), 1 where a guess counts, and perturbation (U, …), to be added to u.
+    `epoch` and `step` count from 0; `progress` runs from 0 to 1.
+    """
+
+    x: Tensor
+    y: Tensor
+    index: Tensor | None = None
+    u: Tensor | None = None
+    u2: Tensor | None = None
+    u_index: Tensor | None = None
+    guesses: Tensor | None = None
+    mask: Tensor | None = None
+    perturbation: Tensor | None = None
+    epoch: int = 0
+    step: int = 0
+    progress: float = 0.0
 
 
 class Method:
@@ -37,11 +64,12 @@ class Method:
         return Pairs(partner, batch.y, batch.index, places=world.places([len(batch.x)]))
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
-        """Named terms, scalars that the engine adds up and records. A pure function of `net`."""
+        """Named terms, scalars that the engine adds up and records. A pure function of `net`, which is the
+        model given to `setup` or a functional form of it with other weights."""
         raise NotImplementedError
 
-    def served(self, mixture: Mixture) -> Mixture:
-        """The blend that `loss` made of the policy's, for the record: a method may have a λ of its own."""
+    def recorded(self, mixture: Mixture) -> Mixture:
+        """The blend to record. A method that changes the policy's λ inside `loss` returns the one it used."""
         return mixture
 
     def after_step(self, model: nn.Module, batch: Batch) -> None:

@@ -6,11 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from metamixup.methods.batch import Batch
+from metamixup.methods.batch_norm import frozen_statistics, predict
 from metamixup.methods.blocks import block_pairs, joined
 from metamixup.methods.ema import EMA
-from metamixup.methods.method import Net
-from metamixup.methods.quiet import predict, quiet
+from metamixup.methods.method import Batch, Net
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.semi_supervised import SemiSupervised
 from metamixup.mixing import Mixture, Pairs, own_partners, sharpen, soft_cross_entropy
@@ -84,7 +83,7 @@ class MixMatch(SemiSupervised):
             "consistency": self.unlabelled_weight(batch) * distance,
         }
 
-    def served(self, mixture: Mixture) -> Mixture:
+    def recorded(self, mixture: Mixture) -> Mixture:
         return folded(mixture)
 
     def after_step(self, model: nn.Module, batch: Batch) -> None:
@@ -101,5 +100,5 @@ class MixMatch(SemiSupervised):
     def _logits(net: Net, inputs: Tensor, sizes: list[int]) -> Tensor:
         """Interleaved passes; BatchNorm's running statistics learn from the first only."""
         first, *others = groups = interleaved(sizes)
-        logits = torch.cat([net(inputs[first]), *[quiet(net)(inputs[group]) for group in others]])
+        logits = torch.cat([net(inputs[first]), *[frozen_statistics(net)(inputs[group]) for group in others]])
         return logits[torch.cat(groups).argsort()]

@@ -6,10 +6,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from metamixup.methods.batch import Batch
+from metamixup.methods.batch_norm import predict
 from metamixup.methods.blocks import block_pairs, counted, joined, masked_mean
-from metamixup.methods.method import Net
-from metamixup.methods.quiet import predict
+from metamixup.methods.method import Batch, Net
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.semi_supervised import SemiSupervised
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from metamixup.methods.batch import Batch
+from metamixup.methods.method import Batch
 
 SHAPES = ("none", "linear", "exponential")
 

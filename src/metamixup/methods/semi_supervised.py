@@ -1,7 +1,6 @@
 """What methods with unlabelled data share: a weight of the unlabelled loss that is ramped up, and recorded."""
 
-from metamixup.methods.batch import Batch
-from metamixup.methods.method import Method
+from metamixup.methods.method import Batch, Method
 from metamixup.methods.ramp import Ramp
 
 
@@ -17,7 +16,7 @@ class SemiSupervised(Method):
         self._latest: dict[str, float] = {}
 
     def note(self, batch: Batch, **numbers: float) -> None:
-        """Called by `prepare`: an epoch's record shows its last step."""
+        """Keep this step's numbers for the record; called by `prepare`, so an epoch's record shows its last step."""
         self._latest = {"ramp": self.ramp(batch), **numbers}
 
     def unlabelled_weight(self, batch: Batch) -> float:

@@ -1,10 +1,10 @@
-"""Cross entropy of blended samples with blended labels: baseline, MixUp, fixed λ and MetaMixUp differ by policy."""
+"""Cross entropy of blended samples with blended labels (baseline, MixUp, fixed λ and MetaMixUp differ by policy alone),
+and of weighted samples that are not blended."""
 
 import torch
 from torch import Tensor
 
-from metamixup.methods.batch import Batch
-from metamixup.methods.method import Method, Net
+from metamixup.methods.method import Batch, Method, Net
 from metamixup.mixing import Mixture, soft_cross_entropy
 
 
@@ -19,3 +19,11 @@ class Supervised(Method):
         if self.smoothing:
             labels = labels.lerp(torch.full_like(labels, 1 / labels.shape[1]), self.smoothing)
         return {"supervised": soft_cross_entropy(net(mixture.inputs(batch.x)), labels)}
+
+
+class Reweighted(Method):
+    """Learning to reweight (Ren et al. 2018): the mixture's λ are the samples' weights, from `policy.reweight`."""
+
+    def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
+        losses = soft_cross_entropy(net(batch.x), batch.y, reduction="none")
+        return {"supervised": (mixture.lam.to(losses.dtype) * losses).sum()}

@@ -7,10 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from metamixup import world
-from metamixup.methods.batch import Batch
+from metamixup.methods.batch_norm import frozen_statistics, predict
 from metamixup.methods.blocks import joined
-from metamixup.methods.method import Net
-from metamixup.methods.quiet import predict, quiet
+from metamixup.methods.method import Batch, Net
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.semi_supervised import SemiSupervised
 from metamixup.mixing import Mixture, soft_cross_entropy
@@ -71,14 +70,14 @@ class VAT(SemiSupervised):
         self.note(batch)
         u = joined(batch.u)
         p = predict(model, u)
-        r = adversarial(quiet(model), u, p, generator, self.epsilon, self.xi, self.iterations)
+        r = adversarial(frozen_statistics(model), u, p, generator, self.epsilon, self.xi, self.iterations)
         return replace(batch, guesses=p, perturbation=r)
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
         n, u = len(batch.x), joined(batch.u)
         logits = net(joined(mixture.inputs(batch.x), u))
-        # Its own quiet pass: adversarial samples are not what BatchNorm meets at test time.
-        perturbed = quiet(net)(u + joined(batch.perturbation))
+        # A pass of its own that updates no statistics: adversarial samples are not what BatchNorm meets at test time.
+        perturbed = frozen_statistics(net)(u + joined(batch.perturbation))
         terms = {
             "supervised": soft_cross_entropy(logits[:n], mixture.labels(batch.y)),
             "consistency": self.unlabelled_weight(batch) * divergence(joined(batch.guesses), perturbed),

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from metamixup.data.folder.decode import decode, quiet
+from metamixup.data.folder.decode import decode, without_pillow_warnings
 from metamixup.data.stream import Normalise
 from metamixup.engine.records.folder import RunFolder
 from metamixup.engine.runtime import Runtime
@@ -74,7 +74,7 @@ class Predictor:
             yield from self._batch(paths[start : start + BATCH])
 
     def _batch(self, paths: Sequence[Path]) -> list[Prediction]:
-        with quiet():
+        with without_pillow_warnings():
             read = [self._read(path) for path in paths]
         arrays = [image for image in read if not isinstance(image, Prediction)]
         found = iter(zip(*self._classify(torch.from_numpy(np.stack(arrays))), strict=True) if arrays else ())

@@ -13,10 +13,10 @@ from metamixup.data import DataSet, ImageSet, Split, Stream
 from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
 from metamixup.data.fingerprint import fingerprint
 from metamixup.data.folder.workers import Progress
-from metamixup.data.pixels import scaled
 from metamixup.data.splits import default_meta_per_class
 from metamixup.data.stream import Normalise
 from metamixup.data.subset import take_selection, take_subset
+from metamixup.data.whiten import scaled
 from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.schedule import Schedule
 from metamixup.engine.training import Training

@@ -11,8 +11,7 @@ from metamixup.meta import Estimator, Exact, FiniteDifference, Head
 from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
-from metamixup.methods.reweighted import Reweighted
-from metamixup.methods.supervised import Supervised
+from metamixup.methods.supervised import Reweighted, Supervised
 from metamixup.policy import Beta, CutMix, Fixed, Learned, Persistent, Policy, Replay, Reverse, Shuffle
 from metamixup.policy.reweight import Reweight
 from metamixup.settings.schema import EstimatorSettings, PolicySettings, Settings

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from metamixup.methods.apl import APL, period_of
+from metamixup.methods.consistency import PiModel
 from metamixup.methods.mean_teacher import MeanTeacher
 from metamixup.methods.method import Method
 from metamixup.methods.mixmatch import MixMatch
-from metamixup.methods.pi_model import PiModel
 from metamixup.methods.pseudo_label import PseudoLabel
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.supervised import Supervised

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from metamixup.data.folder.decode import decode, probe, quiet
+from metamixup.data.folder.decode import decode, probe, without_pillow_warnings
 from metamixup.errors import DataError
 
 
@@ -92,7 +92,7 @@ def test_probing_reads_the_header():
 def test_unreadable_files_are_named(tmp_path, content, told):
     path = tmp_path / "[bold]odd.jpg"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=told) as caught, quiet():
+    with pytest.raises(DataError, match=told) as caught, without_pillow_warnings():
         decode(path, 8, 3)
     assert str(path) in str(caught.value)
 
@@ -112,7 +112,7 @@ def png_of(width, height, colour=2, depth=8):
 @pytest.mark.parametrize("size", [(60_000, 60_000), (5_000, 5_000), (2**31 - 1, 2**31 - 1)])
 def test_a_bomb_is_refused_by_its_header(tmp_path, size):
     (tmp_path / "bomb.png").write_bytes(png_of(*size))
-    with quiet():
+    with without_pillow_warnings():
         assert data_or_error(lambda path: decode(path, 8, 3), tmp_path / "bomb.png", png_of(*size)) is None
 
 
@@ -149,6 +149,6 @@ ORIENTED[0x0112] = 6
     )
 )
 def test_any_bytes_give_a_square_or_an_error(tmp_path, content):
-    with quiet():
+    with without_pillow_warnings():
         found = data_or_error(lambda path: decode(path, 8, 3), tmp_path / "fuzzed", content)
     assert found is None or found.shape == (3, 8, 8)

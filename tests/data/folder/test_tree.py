@@ -3,7 +3,7 @@ import os
 import pytest
 from data.formats import write_photos
 
-from metamixup.data.folder.tree import fingerprint, image_files, readable, scan
+from metamixup.data.folder.tree import files_fingerprint, image_files, readable, scan
 from metamixup.errors import DataError
 
 
@@ -94,7 +94,7 @@ def test_the_fingerprint_changes_with_names_sizes_and_times(tmp_path):
     write_photos(tmp_path, count=1)
 
     def mark():
-        return fingerprint(tmp_path, scan(tmp_path).train)
+        return files_fingerprint(tmp_path, scan(tmp_path).train)
 
     first = mark()
     assert mark() == first

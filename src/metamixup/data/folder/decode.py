@@ -46,7 +46,7 @@ def probe(source: Path | bytes) -> tuple[int, int, bool] | None:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def without_pillow_warnings() -> Iterator[None]:
     """Pillow warns of oddities in metadata, which do not matter here. To be entered outside of any threads."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

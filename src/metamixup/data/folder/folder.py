@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from metamixup.data.arrays import SPLIT_SEED, TEST_SHARE
-from metamixup.data.folder.decode import probe, quiet
+from metamixup.data.folder.decode import probe, without_pillow_warnings
 from metamixup.data.folder.packed import packed
 from metamixup.data.folder.streamed import StreamedImages
-from metamixup.data.folder.tree import ImageFile, Tree, fingerprint, scan
+from metamixup.data.folder.tree import ImageFile, Tree, files_fingerprint, scan
 from metamixup.data.folder.workers import Progress
 from metamixup.data.images import DataSet, ImageSet, statistics
 from metamixup.data.splits import stratified_test
@@ -33,7 +33,7 @@ def load_folder(
     train, test = parts_of(tree)
     files = [*train, *test, *tree.unlabelled]
     shape = image_shape([file.path for file in files], image_size)
-    mark = fingerprint(root, files)
+    mark = files_fingerprint(root, files)
     paths = [file.path for file in files]
     images = packed(root, paths, mark, shape, progress)
     ends = [0, len(train), len(train) + len(test), len(files)]
@@ -58,12 +58,12 @@ def parts_of(tree: Tree) -> tuple[list[ImageFile], list[ImageFile]]:
     train, test = stratified_test(labels, len(tree.classes), TEST_SHARE, SPLIT_SEED, tree.classes)
     if not len(test):
         raise DataError(f"{tree.root}: one image a class leaves none for a test set; add images or a test/ folder")
-    return [tree.train[place] for place in train.tolist()], [tree.train[place] for place in test.tolist()]
+    return [tree.train[position] for position in train.tolist()], [tree.train[position] for position in test.tolist()]
 
 
 def image_shape(files: list[Path], image_size: int | None) -> tuple[int, int, int]:
     """(C, H, W) from the headers of a few files, evenly spaced."""
-    with quiet():
+    with without_pillow_warnings():
         headers = [probe(path) for path in files[:: -(-len(files) // PROBED)]]
     found = [header for header in headers if header is not None]
     channels = 1 if found and all(grey for _, _, grey in found) else 3

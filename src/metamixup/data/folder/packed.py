@@ -1,7 +1,7 @@
 """A folder's images decoded once into one file of bytes, memory-mapped from then on.
 
-CACHE/KEY-FINGERPRINT/ holds images.bin (N·C·H·W bytes) and about.json (shape, checksums). It is built beside its
-place and renamed into it when complete, so a crash leaves nothing that looks finished; a lock keeps two builders
+CACHE/KEY-FINGERPRINT/ holds images.bin (N·C·H·W bytes) and about.json (shape, checksums). It is built under
+another name and renamed when complete, so a crash leaves nothing that looks finished; a lock keeps two builders
 from doing the work twice. A folder that changed has another fingerprint, and its old cache is removed.
 """
 
@@ -40,25 +40,25 @@ def packed(
 ) -> Tensor | None:
     """(N, C, H, W) uint8, memory-mapped; built if need be. None where the disk has no room for it."""
     key = hashlib.blake2b(f"{VERSION}/{root.resolve()}/{shape}".encode("utf-8", "replace"), digest_size=8).hexdigest()
-    place = cache_folder() / f"{key}-{fingerprint}"
+    cache = cache_folder() / f"{key}-{fingerprint}"
     size = len(files) * shape[0] * shape[1] * shape[2]
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(place.parent / f"{key}.lock"):
-            if not _sound(place, size):
-                for old in place.parent.glob(f"{key}-*"):
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(cache.parent / f"{key}.lock"):
+            if not _sound(cache, size):
+                for old in cache.parent.glob(f"{key}-*"):
                     shutil.rmtree(old)
-                if shutil.disk_usage(place.parent).free < size + SPARE:
+                if shutil.disk_usage(cache.parent).free < size + SPARE:
                     return None
-                _build(place, files, shape, size, progress)
+                _build(cache, files, shape, size, progress)
     except OSError:  # a full, read-only or otherwise unusable disk: work goes on without a cache
         return None
-    mapped = torch.from_file(str(place / "images.bin"), shared=False, size=size, dtype=torch.uint8)
+    mapped = torch.from_file(str(cache / "images.bin"), shared=False, size=size, dtype=torch.uint8)
     return mapped.view(-1, *shape)
 
 
-def _build(place: Path, files: list[Path], shape: tuple[int, int, int], size: int, progress: Progress | None) -> None:
-    temporary = place.with_name(f"{place.name}.tmp")
+def _build(cache: Path, files: list[Path], shape: tuple[int, int, int], size: int, progress: Progress | None) -> None:
+    temporary = cache.with_name(f"{cache.name}.tmp")
     temporary.mkdir()
     try:
         with (temporary / "images.bin").open("wb+") as target:
@@ -70,7 +70,7 @@ def _build(place: Path, files: list[Path], shape: tuple[int, int, int], size: in
             json.dump(about, target)
             target.flush()
             os.fsync(target.fileno())
-        temporary.rename(place)
+        temporary.rename(cache)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -95,11 +95,11 @@ def _stop_at_damage(images: list[Decoded]) -> None:
         )
 
 
-def _sound(place: Path, size: int) -> bool:
+def _sound(cache: Path, size: int) -> bool:
     """Is the cache there, whole and undamaged?"""
     try:
-        about = json.loads((place / "about.json").read_text())
-        images = place / "images.bin"
+        about = json.loads((cache / "about.json").read_text())
+        images = cache / "images.bin"
         return images.stat().st_size == size and _verified(images, about["crc32"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metamixup.data.folder.decode import decode, quiet
+from metamixup.data.folder.decode import decode, without_pillow_warnings
 
 
 class StreamedImages:
@@ -31,7 +31,7 @@ class StreamedImages:
     def index_select(self, dim: int, index: Tensor) -> Tensor:
         if dim:
             raise NotImplementedError("streamed images are selected along their first dimension only")
-        return self._decoded([self.files[place] for place in index.tolist()])
+        return self._decoded([self.files[position] for position in index.tolist()])
 
     def __getitem__(self, which: int | slice | Tensor) -> Tensor:
         if isinstance(which, Tensor):
@@ -46,6 +46,6 @@ class StreamedImages:
     def _decoded(self, files: list[Path]) -> Tensor:
         channels, size = self.shape[1], self.shape[2]
         # Pillow lets go of the interpreter while it decodes: threads are enough, and nothing has to be copied.
-        with quiet(), ThreadPoolExecutor() as pool:
+        with without_pillow_warnings(), ThreadPoolExecutor() as pool:
             arrays = list(pool.map(lambda path: decode(path, size, channels), files))
         return torch.from_numpy(np.stack(arrays)) if arrays else torch.empty(0, *self.shape[1:], dtype=self.dtype)

@@ -84,7 +84,7 @@ def readable(name: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def fingerprint(root: Path, files: list[ImageFile]) -> str:
+def files_fingerprint(root: Path, files: list[ImageFile]) -> str:
     """Changes with any file's name, size or time of modification."""
     digest = hashlib.blake2b(digest_size=16)
     for file in files:

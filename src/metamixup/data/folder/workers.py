@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from metamixup.data.folder.decode import decode, quiet
+from metamixup.data.folder.decode import decode, without_pillow_warnings
 from metamixup.errors import DataError
 
 PER_TASK = 32
@@ -28,7 +28,7 @@ class Decoded:
 
 @dataclass(frozen=True)
 class Task:
-    """Decode a run of files, the first being number `start`; write them at their places if there is a target."""
+    """Decode a run of files, the first being number `start`; write them at their positions if there is a target."""
 
     start: int
     files: list[Path]
@@ -36,16 +36,16 @@ class Task:
     target: int | None
 
     def __call__(self) -> list[Decoded]:
-        with quiet():
-            return [self._decoded(place, path) for place, path in enumerate(self.files, self.start)]
+        with without_pillow_warnings():
+            return [self._decoded(position, path) for position, path in enumerate(self.files, self.start)]
 
-    def _decoded(self, place: int, path: Path) -> Decoded:
+    def _decoded(self, position: int, path: Path) -> Decoded:
         try:
             pixels = decode(path, self.shape[1], self.shape[0]).tobytes()
         except DataError as problem:
             return Decoded(path, problem=str(problem))
         if self.target is not None:
-            os.pwrite(self.target, pixels, place * len(pixels))
+            os.pwrite(self.target, pixels, position * len(pixels))
         return Decoded(path, hashlib.blake2b(pixels, digest_size=16).digest())
 
 

@@ -79,14 +79,14 @@ def has_cifar(layout: Layout, folder: Path) -> bool:
     return (folder / layout.archive).is_file() or any((folder / name).is_file() for name in layout.train)
 
 
-def read_cifar(layout: Layout, place: Path) -> DataSet:
-    """`place`: a folder with the .bin files or the archive, or the archive itself."""
-    found = dict(_from_archive(layout, place) if place.is_file() else _from_folder(layout, place))
+def read_cifar(layout: Layout, source: Path) -> DataSet:
+    """`source`: a folder with the .bin files or the archive, or the archive itself."""
+    found = dict(_from_archive(layout, source) if source.is_file() else _from_folder(layout, source))
     for name in (*layout.train, *layout.test):
         if name not in found:
-            raise DataError(f"{place}: {name} is missing")
+            raise DataError(f"{source}: {name} is missing")
     train, test = (
-        [parse_records(layout, place, n, found.pop(n)) for n in part] for part in (layout.train, layout.test)
+        [parse_records(layout, source, n, found.pop(n)) for n in part] for part in (layout.train, layout.test)
     )
     classes = _class_names(layout, found.get(layout.names))
     return DataSet(layout.name, _joined(train), _joined(test), classes, layout.mean, layout.std)
@@ -106,17 +106,17 @@ def _from_archive(layout: Layout, path: Path) -> Iterator[tuple[str, np.ndarray]
     return read_members(path, frozenset(layout.files))
 
 
-def parse_records(layout: Layout, place: Path, name: str, content: np.ndarray) -> ImageSet:
+def parse_records(layout: Layout, source: Path, name: str, content: np.ndarray) -> ImageSet:
     """content: (bytes,) uint8, a whole number of records of label bytes and 3×32×32 pixels."""
     record = layout.label_bytes + PIXELS
     if not len(content) or len(content) % record:
         raise DataError(
-            f"{place / name}: {len(content)} bytes are not a whole number of {layout.name} records of {record}"
+            f"{source / name}: {len(content)} bytes are not a whole number of {layout.name} records of {record}"
         )
     records = torch.from_numpy(content).view(-1, record)
     labels = records[:, layout.label].long()
     if int(labels.max()) >= layout.num_classes:
-        raise DataError(f"{place / name}: label {int(labels.max())} is outside 0…{layout.num_classes - 1}")
+        raise DataError(f"{source / name}: label {int(labels.max())} is outside 0…{layout.num_classes - 1}")
     return ImageSet(records[:, layout.label_bytes :].reshape(-1, 3, 32, 32), labels)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from metamixup.data.arrays import label_tensor, with_test_split
-from metamixup.data.folder.decode import decode, probe, quiet
+from metamixup.data.folder.decode import decode, probe, without_pillow_warnings
 from metamixup.data.folder.tree import readable
 from metamixup.data.images import DataSet, ImageSet, statistics
 from metamixup.errors import DataError, unknown
@@ -103,7 +103,7 @@ class Columns:
         names = getattr(table.features[label], "names", None) or sorted({str(value) for value in table[label]})
         if not len(table):
             raise DataError(f"{name}: the table is empty")
-        with quiet():
+        with without_pillow_warnings():
             header = probe(_encoded(name, _undecoded(table, image)[0][image]))
         if header is None:
             raise DataError(f"{name}: the first value of column {image!r} is not a JPEG, PNG or WebP image")
@@ -117,11 +117,11 @@ class Columns:
         images = np.empty((len(table), *self.shape), np.uint8)
         rows = _undecoded(table, self.image)
 
-        def fill(place: int) -> None:
-            encoded = _encoded(self.name, rows[place][self.image])
-            images[place] = decode(encoded, self.shape[1], self.shape[0], f"{self.name}, row {place}")
+        def fill(row: int) -> None:
+            encoded = _encoded(self.name, rows[row][self.image])
+            images[row] = decode(encoded, self.shape[1], self.shape[0], f"{self.name}, row {row}")
 
-        with quiet(), ThreadPoolExecutor() as pool:
+        with without_pillow_warnings(), ThreadPoolExecutor() as pool:
             list(pool.map(fill, range(len(table))))
         return ImageSet(torch.from_numpy(images), label_tensor(labels, self.classes, self.name))
 

@@ -1,4 +1,4 @@
-"""Forward passes that leave no trace: BatchNorm uses the batch's statistics, but its running ones stay as they are."""
+"""Forward passes in which BatchNorm normalises by the batch but leaves its running statistics as they are."""
 
 import torch
 from torch import Tensor, nn
@@ -7,9 +7,12 @@ from torch.func import functional_call
 from metamixup.methods.method import Net
 
 
-def quiet(net: Net) -> Net:
-    """The same function of its input, gradients included. A net that is no module (a looked-ahead one) works on
-    copies of the buffers already, so it is returned as it is; a compiled one serves in its plain form."""
+def frozen_statistics(net: Net) -> Net:
+    """The same network, gradients included, working on copies of its buffers.
+
+    A net that is no module (a looked-ahead one) has copies already and is returned as it is; of a compiled one the
+    plain form is used.
+    """
     module = getattr(net, "plain", net)
     if not isinstance(module, nn.Module):
         return net
@@ -25,4 +28,4 @@ def _copied(module: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def predict(net: Net, x: Tensor) -> Tensor:
     """Class probabilities, (B, C), in the mode the network is in."""
-    return quiet(net)(x).softmax(1)
+    return frozen_statistics(net)(x).softmax(1)

@@ -4,13 +4,13 @@ import torch
 from torch import nn
 from toys import images, net
 
-from metamixup.methods.quiet import predict, quiet
+from metamixup.methods.batch_norm import frozen_statistics, predict
 
 
 def test_quiet_pass_is_the_same_function_and_leaves_no_trace():
     model, (x, _) = net(), images(8, 1)
     before = copy.deepcopy(model.state_dict())
-    silent = quiet(model)(x)
+    silent = frozen_statistics(model)(x)
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     silent.sum().backward()
     gradients = [p.grad.clone() for p in model.parameters()]
@@ -33,7 +33,7 @@ def test_a_wrapper_that_names_its_module_twice_is_quiet_too():
 
     model = net()
     before = [id(tensor) for tensor in (*model.parameters(), *model.buffers())]
-    quiet(Wrapper(model))(images(8, 1)[0])
+    frozen_statistics(Wrapper(model))(images(8, 1)[0])
     assert [id(tensor) for tensor in (*model.parameters(), *model.buffers())] == before
     assert int(model[1].num_batches_tracked) == 0
 
@@ -47,7 +47,7 @@ def test_a_compiled_net_is_quiet_in_its_plain_form():
             return self.plain(x)
 
     model = net()
-    quiet(Compiled(model))(images(8, 1)[0])
+    frozen_statistics(Compiled(model))(images(8, 1)[0])
     assert int(model[1].num_batches_tracked) == 0
 
 
@@ -58,7 +58,7 @@ def test_any_callable_serves():
         return x.flatten(1) @ weight
 
     x, _ = images(5, 1)
-    assert quiet(linear) is linear
+    assert frozen_statistics(linear) is linear
     torch.testing.assert_close(predict(linear, x).sum(1), torch.ones(5))
 
 

@@ -2,7 +2,7 @@ import torch
 import torch.nn.functional as F
 from toys import batch, generator, net, step
 
-from metamixup.methods.pi_model import PiModel
+from metamixup.methods.consistency import PiModel
 
 
 def test_the_student_is_asked_twice():
