@@ -80,18 +80,18 @@ def intrusion() -> None:
 
 def recording() -> None:
     """A step of the default run on digits and its record, by the processor's time."""
-    from metamixup.engine.records.record import Recorder
+    from metamixup.engine.records.epoch import EpochRecord
     from metamixup.engine.runtime import Runtime
     from metamixup.engine.step import Stepper
     from metamixup.settings.build import build_training
     from metamixup.settings.resolve import resolve
 
     training = build_training(resolve({"data": "digits"}))
-    stepper, recorder = Stepper(training, Runtime(1), print), Recorder(training.num_classes)
+    stepper, record = Stepper(training, Runtime(1), print), EpochRecord(training.num_classes)
     done = [stepper(step) for step in range(5)]
     _, steps = timed(lambda: done.extend(stepper(step) for step in range(5, 105)))
-    _, records = timed(lambda: [recorder.step(one) for one in done])
-    _, lines = timed(lambda: (recorder.line(), recorder.lambdas.line(), recorder.extremes.line()))
+    _, records = timed(lambda: [record.step(one) for one in done])
+    _, lines = timed(lambda: (record.line(), record.lambdas.line(), record.extremes.line()))
     share = (records / len(done) + lines / training.steps_per_epoch) / (steps / 100)
     parts = f"{1e6 * records / len(done):.0f} µs a step, {1e3 * lines:.2f} ms an epoch"
     print(f"recording, digits: {100 * share:.2f} % of a step's {10 * steps:.1f} ms ({parts})")

@@ -38,12 +38,12 @@ from metamixup.data.formats.npz import load_npz
 from metamixup.data.formats.svhn import read_svhn
 from metamixup.data.formats.tar import read_members
 from metamixup.engine import checkpoint
-from metamixup.engine.records.folder import RunFolder, cut_back, read_lines
 from metamixup.engine.records.lambdas import Lambdas, read_pairs
+from metamixup.engine.records.run_folder import RunFolder, cut_back, read_lines
 from metamixup.errors import UserError
 from metamixup.models.pretrained import read_weights
 from metamixup.report.grid import grid_context
-from metamixup.runs.kept import read_split
+from metamixup.runs.saved import read_split
 from metamixup.settings.resolve import read_config
 from metamixup.settings.schema import Settings
 from metamixup.tables.recipe import read_recipe

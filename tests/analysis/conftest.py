@@ -3,7 +3,7 @@
 import pytest
 from analysis.small import SMALL
 
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.runs.run import begin
 from metamixup.settings.resolve import resolve
 

@@ -10,7 +10,7 @@ import torch
 
 import metamixup
 from metamixup.cli import run
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
 from metamixup.runs import export as exporting
 from metamixup.runs.export import deployed, export_run
@@ -55,6 +55,6 @@ def test_says_what_is_wrong(folder, tmp_path, monkeypatch, capsys):
     assert run(["export", str(folder.root), "--format", "h5"]) == 2
     with pytest.raises(UserError, match="unknown format 'onx'; did you mean 'onnx'"):
         export_run(folder, "onx")
-    monkeypatch.setitem(exporting.FORMS, "pt2", lambda model, pixels, path: lambda x: model(x) + 0.1)
+    monkeypatch.setitem(exporting.FORMS, "pt2", lambda model, _: (b"", lambda x: model(x) + 0.1))
     with pytest.raises(UserError, match="does not agree"):
         export_run(folder, "pt2", Path(tmp_path / "other.pt2"))

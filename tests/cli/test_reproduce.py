@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metamixup.cli import run
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.tables.records import read_records
 
 TINY = """

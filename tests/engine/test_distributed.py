@@ -12,11 +12,11 @@ from metamixup import world
 from metamixup.engine.checkpoint import unpack
 from metamixup.engine.evaluate import EvaluationSet, predict
 from metamixup.engine.launch import launch
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.loop import train
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.schedule import Schedule
 from metamixup.engine.step import Stepper
-from metamixup.engine.train import train
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.meta import Exact, FiniteDifference, Head, MetaStage

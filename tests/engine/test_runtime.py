@@ -45,10 +45,10 @@ def test_one_process_is_rank_zero_of_one():
 
 def test_images_lie_in_channels_last_and_other_tensors_as_they_are():
     runtime = Runtime(threads=1, device="cpu")
-    image = runtime.place(torch.zeros(2, 3, 4, 4))
+    image = runtime.to_device(torch.zeros(2, 3, 4, 4))
     assert image.is_contiguous(memory_format=torch.channels_last)
-    assert runtime.place(torch.zeros(2, 5)).shape == (2, 5)
-    assert Runtime(1, "64", "cpu").place(torch.zeros(2, 5)).dtype == torch.float64
+    assert runtime.to_device(torch.zeros(2, 5)).shape == (2, 5)
+    assert Runtime(1, "64", "cpu").to_device(torch.zeros(2, 5)).dtype == torch.float64
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the error is about a missing GPU")

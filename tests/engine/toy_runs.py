@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from metamixup.engine.evaluate import EvaluationSet
-from metamixup.engine.listener import Listener
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.loop import train
+from metamixup.engine.records.progress import Listener
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.schedule import Schedule
-from metamixup.engine.train import train
 from metamixup.engine.training import Training
 from metamixup.meta import Exact, MetaStage
 from metamixup.methods.ema import EMA

@@ -86,7 +86,7 @@ def test_a_folder_that_is_no_run_is_refused_with_what_was_expected(tmp_path):
 
 def test_an_out_that_cannot_be_written_is_told(whole, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="choose another --out"):
+    with pytest.raises(UserError, match="cannot be written"):
         write_page(whole, tmp_path / "file" / "page.html")
 
 

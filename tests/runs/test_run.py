@@ -1,6 +1,6 @@
 import pytest
 
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
 from metamixup.runs.run import begin, evaluate_run, resume
 from metamixup.settings.resolve import read_config, resolve

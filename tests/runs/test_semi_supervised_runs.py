@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from metamixup.data.images import ImageSet
-from metamixup.engine.listener import Listener
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.loop import train
+from metamixup.engine.records.progress import Listener
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
-from metamixup.engine.train import train
 from metamixup.errors import UserError
 from metamixup.methods.guess_study import GuessStudy
 from metamixup.runs.run import resume

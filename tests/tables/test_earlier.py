@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.settings.resolve import resolve, write_config
 from metamixup.tables.cells import Cell, Run
 from metamixup.tables.earlier import earlier_folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.runs.run import begin
 from metamixup.settings.resolve import resolve
 from metamixup.tables import worker

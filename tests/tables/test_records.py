@@ -5,8 +5,8 @@ import json
 import pytest
 import torch
 
-from metamixup.engine.records.folder import RunFolder, append_line
 from metamixup.engine.records.lambdas import Lambdas
+from metamixup.engine.records.run_folder import RunFolder, append_line
 from metamixup.errors import UserError
 from metamixup.tables.cells import Cell, Run
 from metamixup.tables.records import MOST_EPOCHS, read_records, run_record, thinned, write_records

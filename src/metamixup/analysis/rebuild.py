@@ -12,12 +12,12 @@ from metamixup.analysis.records import Records, read_run
 from metamixup.data import DataSet, ImageSet, Split
 from metamixup.data.stream import Normalise
 from metamixup.engine import checkpoint
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime, usable_threads
 from metamixup.engine.step import Stepper
-from metamixup.engine.train import load_weights
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
+from metamixup.runs.saved import load_weights
 from metamixup.settings.build import build_data, build_split, build_training
 from metamixup.settings.resolve import read_config
 
@@ -42,7 +42,7 @@ class Rebuilt:
         """(x, y) in batches, normalised and unaugmented."""
         normalise = Normalise(self.found.mean, self.found.std, images.images)
         for part in index.split(BATCH):
-            yield self.stepper.runtime.place(normalise(images.images[part])), images.labels[part]
+            yield self.stepper.runtime.to_device(normalise(images.images[part])), images.labels[part]
 
     @torch.no_grad()
     def features(self, x: Tensor) -> Tensor:

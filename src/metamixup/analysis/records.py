@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from metamixup.engine.records.folder import RunFolder, read_lines
+from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.errors import UserError
 
 

@@ -1,5 +1,6 @@
 """What a study gives: numbers (JSON), a static figure (PNG and SVG) and an interactive one (HTML)."""
 
+import io
 import json
 import math
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import plotly.graph_objects as go
 from matplotlib.figure import Figure
 
 from metamixup.analysis.style import COLOURS, styled
+from metamixup.storage import write_output
 
 
 @dataclass(frozen=True)
@@ -21,14 +23,21 @@ class Study:
 
     def save(self, out: Path) -> list[Path]:
         """Write NAME.json, .png, .svg and .html below `out`; the paths, the numbers' first."""
-        out.mkdir(parents=True, exist_ok=True)
-        paths = [out / f"{self.name}.{kind}" for kind in ("json", "png", "svg", "html")]
-        paths[0].write_text(json.dumps(finite(self.numbers), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        files: dict[str, str | bytes] = {
+            "json": json.dumps(finite(self.numbers), indent=1, ensure_ascii=False) + "\n",
+            "png": self._drawn("png"),
+            "svg": self._drawn("svg", metadata={"Date": None}),
+            "html": self.interactive.to_html(include_plotlyjs=True, config={"displaylogo": False, "responsive": True}),
+        }
+        for kind, content in files.items():
+            write_output(out / f"{self.name}.{kind}", content)
+        return [out / f"{self.name}.{kind}" for kind in files]
+
+    def _drawn(self, form: str, **options: Any) -> bytes:
+        content = io.BytesIO()
         with styled():
-            self.figure.savefig(paths[1])
-            self.figure.savefig(paths[2], metadata={"Date": None})
-        self.interactive.write_html(paths[3], include_plotlyjs=True, config={"displaylogo": False, "responsive": True})
-        return paths
+            self.figure.savefig(content, format=form, **options)
+        return content.getvalue()
 
 
 def interactive(title: str, x: str = "", y: str = "", **layout: Any) -> go.Figure:

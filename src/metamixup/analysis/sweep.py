@@ -10,7 +10,7 @@ from typing import Any
 from metamixup.analysis.records import Records, read_run
 from metamixup.analysis.study import Study, interactive
 from metamixup.analysis.style import REFERENCE, colours, label, panels, plain, styled
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
 from metamixup.runs.run import resume
 from metamixup.settings.resolve import read_config

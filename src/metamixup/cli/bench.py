@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from metamixup.storage import write_output
+
 
 def bench(
     model: Annotated[list[str] | None, typer.Option(help="A model to measure; may be given again.")] = None,
@@ -27,7 +29,7 @@ def bench(
     else:
         result = joined([_read(path) for path in source])
     if out is not None:
-        out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_output(out, json.dumps(result, indent=1) + "\n")
     show(result)
 
 

@@ -14,7 +14,7 @@ def evaluate(
     """Score the weights of a run on the test set: top-1 and top-5 error, NLL and ECE."""
     import json
 
-    from metamixup.engine.records.folder import RunFolder
+    from metamixup.engine.records.run_folder import RunFolder
     from metamixup.runs.run import evaluate_run
 
     scores = evaluate_run(RunFolder(out), data_dir)

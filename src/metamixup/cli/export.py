@@ -20,7 +20,7 @@ def export(
 ) -> None:
     """Write the model with a model card, and check that it answers as the original does."""
     from metamixup.cli.extras import needing
-    from metamixup.engine.records.folder import RunFolder
+    from metamixup.engine.records.run_folder import RunFolder
     from metamixup.runs.export import export_run
 
     with needing("onnx"):

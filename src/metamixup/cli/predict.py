@@ -26,7 +26,7 @@ def predict(
     format: Annotated[Format, typer.Option(help="How the answer is printed.")] = Format.table,
 ) -> None:
     """Tell the class of images. Those that cannot be read are reported and skipped; the exit code is 3 then."""
-    from metamixup.engine.records.folder import RunFolder
+    from metamixup.engine.records.run_folder import RunFolder
     from metamixup.runs.predict import Predictor
 
     paths = _listed(images)

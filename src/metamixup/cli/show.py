@@ -4,9 +4,8 @@ import sys
 from typing import Any
 
 from metamixup.cli.extras import needing
-from metamixup.engine.listener import Listener
-from metamixup.engine.records.folder import RunFolder
-from metamixup.engine.records.progress import Bars, PlainLines
+from metamixup.engine.records.progress import Bars, Listener, PlainLines
+from metamixup.engine.records.run_folder import RunFolder
 
 WIDTH = 40
 

@@ -13,9 +13,8 @@ def table(
     note: Annotated[list[str] | None, typer.Option(help="A remark below the title. May be given again.")] = None,
 ) -> None:
     """Render a stored table as Markdown. No number on the page is typed by hand."""
+    from metamixup.storage import write_output
     from metamixup.tables.table_files import page_from
 
-    page = page_from(source, title, tuple(note or ()))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page, encoding="utf-8")
+    write_output(out, page_from(source, title, tuple(note or ())))
     print(out)

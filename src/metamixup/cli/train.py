@@ -78,7 +78,7 @@ def run_training(
     from metamixup import world
     from metamixup.cli.show import listeners, show_summary
     from metamixup.engine.launch import elastic
-    from metamixup.engine.records.folder import RunFolder
+    from metamixup.engine.records.run_folder import RunFolder
     from metamixup.engine.runtime import usable_threads
     from metamixup.runs import run
     from metamixup.settings.resolve import default_out, resolve

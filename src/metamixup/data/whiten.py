@@ -2,7 +2,7 @@
 whitening, as the SSL protocol of Oliver et al. prepares CIFAR-10."""
 
 import hashlib
-import os
+import io
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from metamixup.data.folder.packed import cache_folder
 from metamixup.data.images import DataSet, ImageSet
+from metamixup.storage import write_atomically
 
 Pixels = Literal["standard", "symmetric", "zca"]
 CHUNK = 2048
@@ -78,10 +79,9 @@ def fit_once(images: Tensor) -> Whiten:
         whiten = fit(images)
     with suppress(OSError):  # without a cache the work is done again next time
         cached.parent.mkdir(parents=True, exist_ok=True)
-        temporary = cached.with_name(f"{cached.name}.{os.getpid()}")
-        with temporary.open("wb") as target:
-            np.savez(target, mean=whiten.mean.numpy(), matrix=whiten.matrix.numpy())
-        temporary.replace(cached)
+        content = io.BytesIO()
+        np.savez(content, mean=whiten.mean.numpy(), matrix=whiten.matrix.numpy())
+        write_atomically(cached, content.getvalue())
     return whiten
 
 

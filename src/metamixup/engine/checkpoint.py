@@ -5,7 +5,6 @@ Tensors are stored as such, everything else as JSON in the file's header; nothin
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +16,9 @@ import torch
 from torch import Tensor
 
 from metamixup import world
+from metamixup.storage import write_atomically
 
-KEPT = 2
+NEWEST_KEPT = 2
 NAME = re.compile(r"step-(\d{9})-([0-9a-f]{32})\.safetensors")
 
 
@@ -29,31 +29,13 @@ class Checkpoint:
     state: dict[str, Any]
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """All of it or nothing, also when the power goes: temporary file, fsync, rename, fsync of the folder."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def save(folder: Path, step: int, state: dict[str, Any]) -> Path:
     """Write the state of `step` and drop all but the newest two. Raises OSError when the disk is full."""
     folder.mkdir(parents=True, exist_ok=True)
     content = pack(state)
     path = folder / f"step-{step:09d}-{_checksum(content)}.safetensors"
     write_atomically(path, content)
-    for old in _by_age(folder)[KEPT:]:
+    for old in _by_age(folder)[NEWEST_KEPT:]:
         old.unlink(missing_ok=True)
     return path
 
@@ -81,8 +63,8 @@ def read(path: Path) -> Checkpoint:
     return Checkpoint(int(match[1]), path, unpack(content))
 
 
-def shared(find: Callable[[], Checkpoint | None]) -> Checkpoint | None:
-    """What the process that leads finds, for all: the others may not even see its disk."""
+def read_by_leader(find: Callable[[], Checkpoint | None]) -> Checkpoint | None:
+    """The leading process finds the checkpoint and sends it to the others, which may not even see its disk."""
     if world.size() == 1:
         return find()
     held: list[Checkpoint] = []
@@ -154,8 +136,8 @@ def _join(node: dict[str, Any], tensors: dict[str, Tensor]) -> Any:
     return value
 
 
-def like(value: Any, model: Tensor) -> Any:
+def in_layout_of(parameter: Tensor, value: Any) -> Any:
     """A restored tensor in the memory layout of its parameter: another layout may round differently."""
-    if isinstance(value, Tensor) and value.shape == model.shape and value.ndim:
-        return torch.empty_like(model, dtype=value.dtype).copy_(value)
+    if isinstance(value, Tensor) and value.shape == parameter.shape and value.ndim:
+        return torch.empty_like(parameter, dtype=value.dtype).copy_(value)
     return value

@@ -19,7 +19,7 @@ from metamixup.seeding import derived_generator, derived_seed
 
 
 @dataclass(frozen=True)
-class Done:
+class StepResult:
     """What a step did, for the record."""
 
     losses: dict[str, Tensor]
@@ -40,7 +40,7 @@ class Stepper:
             runtime.adopt(module)
         self.net, self.optimizer = runtime.setup(training.model, training.optimizer, training.compile, say)
 
-    def __call__(self, step: int) -> Done:
+    def __call__(self, step: int) -> StepResult:
         started, busy = time.perf_counter(), time.process_time()
         t, lr = self.training, self._begin(step)
         batch, loaded = self._batch(step), time.perf_counter()
@@ -59,7 +59,7 @@ class Stepper:
         ended = time.perf_counter()
         seconds = {"total": ended - started, "loader": loaded - started + reading, "meta": meta}
         seconds["cpu"] = time.process_time() - busy
-        return Done(losses, total, lr, pairs, t.method.recorded(mixture), len(batch.x), seconds)
+        return StepResult(losses, total, lr, pairs, t.method.recorded(mixture), len(batch.x), seconds)
 
     def look(self, step: int) -> tuple[Batch, Mixture]:
         """The batch and the mixture that a step would train on, and no more: for studies of trained networks."""
@@ -94,7 +94,7 @@ class Stepper:
     def _read(self, source: Source, step: int) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         r = self.runtime
         x, y, index = source.batch(step, r.rank, r.world)
-        return tuple(map(r.place, x if isinstance(x, tuple) else (x,))), y.to(r.device), index.to(r.device)
+        return tuple(map(r.to_device, x if isinstance(x, tuple) else (x,))), y.to(r.device), index.to(r.device)
 
     def _mixture(self, batch: Batch, pairs: Pairs, step: int) -> tuple[Mixture, float]:
         """The mixture of the step, and the seconds spent reading the meta batch."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from metamixup.engine.checkpoint import like
+from metamixup.engine.checkpoint import in_layout_of
 from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.schedule import Schedule
 from metamixup.errors import UserError
@@ -107,5 +107,7 @@ class Training:
 
     def _in_layout(self, state: dict[str, Any]) -> dict[str, Any]:
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        kept = {k: {n: like(v, parameters[k]) for n, v in values.items()} for k, values in state["state"].items()}
+        kept = {
+            k: {n: in_layout_of(parameters[k], v) for n, v in values.items()} for k, values in state["state"].items()
+        }
         return {**state, "state": kept}

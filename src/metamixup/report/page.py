@@ -11,9 +11,9 @@ from markupsafe import Markup
 from metamixup import __version__
 from metamixup.analysis.records import read_run
 from metamixup.analysis.study import finite
-from metamixup.errors import UserError
 from metamixup.report.grid import grid_context, is_grid
 from metamixup.report.run import run_context
+from metamixup.storage import write_output
 
 _SCRIPTS = {"run": ("theme.js", "chart.js", "heat.js", "run.js"), "grid": ("theme.js", "grid.js")}
 
@@ -22,11 +22,7 @@ def write_page(path: Path, out: Path) -> list[str]:
     """The page of the run or grid in `path`, written to `out`; what could not be shown, in words."""
     kind = "grid" if is_grid(path) else "run"
     context = grid_context(path) if kind == "grid" else run_context(read_run(path))
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(render(kind, context), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{out} cannot be written ({error.strerror}); choose another --out") from error
+    write_output(out, render(kind, context))
     return context["missing"]
 
 

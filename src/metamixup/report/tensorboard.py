@@ -9,7 +9,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from metamixup.analysis.class_pairs import frames
 from metamixup.analysis.style import SEQUENTIAL, label, panels, styled
-from metamixup.engine.listener import Listener
+from metamixup.engine.records.progress import Listener
 
 STEPS_BETWEEN = 10
 FIGURES = 20  # at most so many maps a run

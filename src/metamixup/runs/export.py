@@ -3,24 +3,25 @@
 ONNX and pt2 take pixels in 0…1 and normalise them themselves; a batch may have any size.
 """
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from metamixup.engine.records.folder import RunFolder
-from metamixup.engine.train import load_weights
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError, unknown
 from metamixup.runs.model_card import model_card
 from metamixup.runs.predict import Inputs, read_inputs
+from metamixup.runs.saved import load_weights
 from metamixup.settings.build import model_for
 from metamixup.settings.resolve import read_config
+from metamixup.storage import write_output
 
 TOLERANCE = 1e-5
-Written = Callable[[Tensor], Tensor]  # what was written, as a function of pixels
+Answer = Callable[[Tensor], Tensor]  # what the written bytes answer to pixels
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,15 @@ def export_run(folder: RunFolder, form: str, to: Path | None = None) -> Exported
         raise UserError(f"{folder.root} holds no finished run (no summary.json)")
     inputs, path = read_inputs(folder), to or folder.root / "export" / f"model.{form}"
     model = deployed(folder, inputs)
-    path.parent.mkdir(parents=True, exist_ok=True)
     pixels = torch.rand(4, *inputs.shape, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        written = FORMS[form](model, pixels, path)
-        difference = max(_difference(model(x), written(x)) for x in (pixels, pixels[:1]))
+        content, answer = FORMS[form](model, pixels)
+        difference = max(_difference(model(x), answer(x)) for x in (pixels, pixels[:1]))
     if not difference <= TOLERANCE:
-        raise UserError(f"{path} does not agree with the original: its logits differ by {difference:.1e}")
+        raise UserError(f"the {form} form does not agree with the original: its logits differ by {difference:.1e}")
     card = path.with_name("MODEL_CARD.md")
-    card.write_text(model_card(folder.read_summary(), read_config(folder.config), path, difference), encoding="utf-8")
+    write_output(path, content)
+    write_output(card, model_card(folder.read_summary(), read_config(folder.config), path, difference))
     return Exported(path, card, difference)
 
 
@@ -78,18 +79,19 @@ def deployed(folder: RunFolder, inputs: Inputs) -> Deployed:
     return Deployed(model, inputs).eval()
 
 
-def to_safetensors(model: Deployed, pixels: Tensor, path: Path) -> Written:
-    from safetensors.torch import load_file, save_file
+def to_safetensors(model: Deployed, pixels: Tensor) -> tuple[bytes, Answer]:
+    from safetensors.torch import load, save
 
-    save_file({name: tensor.contiguous() for name, tensor in model.model.state_dict().items()}, path)
-    return lambda x: torch.func.functional_call(model, {f"model.{n}": t for n, t in load_file(path).items()}, (x,))
+    content = save({name: tensor.contiguous() for name, tensor in model.model.state_dict().items()})
+    stored = {f"model.{name}": tensor for name, tensor in load(content).items()}
+    return content, lambda x: torch.func.functional_call(model, stored, (x,))
 
 
-def to_onnx(model: Deployed, pixels: Tensor, path: Path) -> Written:
+def to_onnx(model: Deployed, pixels: Tensor) -> tuple[bytes, Answer]:
     import onnxruntime
 
-    torch.onnx.export(
-        *(model, (pixels,), path),
+    program = torch.onnx.export(
+        *(model, (pixels,)),
         input_names=["pixels"],
         output_names=["logits"],
         dynamic_shapes=({0: torch.export.Dim("batch")},),
@@ -97,17 +99,23 @@ def to_onnx(model: Deployed, pixels: Tensor, path: Path) -> Written:
         external_data=False,
         verbose=False,
     )
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return lambda x: torch.from_numpy(session.run(None, {"pixels": x.numpy()})[0])
+    assert program is not None
+    content = program.model_proto.SerializeToString()
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    return content, lambda x: torch.from_numpy(session.run(None, {"pixels": x.numpy()})[0])
 
 
-def to_pt2(model: Deployed, pixels: Tensor, path: Path) -> Written:
-    program = torch.export.export(model, (pixels,), dynamic_shapes=({0: torch.export.Dim("batch")},))
-    torch.export.save(program, path)
-    return torch.export.load(path).module()
+def to_pt2(model: Deployed, pixels: Tensor) -> tuple[bytes, Answer]:
+    program, content = (
+        torch.export.export(model, (pixels,), dynamic_shapes=({0: torch.export.Dim("batch")},)),
+        io.BytesIO(),
+    )
+    torch.export.save(program, content)
+    content.seek(0)
+    return content.getvalue(), torch.export.load(content).module()
 
 
-FORMS: dict[str, Callable[[Deployed, Tensor, Path], Any]] = {
+FORMS: dict[str, Callable[[Deployed, Tensor], tuple[bytes, Answer]]] = {
     "safetensors": to_safetensors,
     "onnx": to_onnx,
     "pt2": to_pt2,

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from metamixup import world
 from metamixup.data import DataSet, ImageSet
-from metamixup.engine.checkpoint import write_atomically
-from metamixup.engine.evaluate import predict
-from metamixup.engine.records.folder import RunFolder, read_lines
+from metamixup.engine.evaluate import calibration_bins, predict
+from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.engine.runtime import Runtime
-from metamixup.engine.scores import calibration_bins
 from metamixup.engine.training import Training
 from metamixup.mixing import mix
+from metamixup.storage import write_atomically
 
 MISTAKES = 14
 CONFUSED = 20

@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from metamixup.data.folder.decode import decode, without_pillow_warnings
 from metamixup.data.stream import Normalise
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
-from metamixup.engine.train import load_weights
 from metamixup.errors import DataError, UserError
-from metamixup.runs.kept import read_whitening
+from metamixup.runs.saved import load_weights, read_whitening
 from metamixup.settings.build import model_for
 from metamixup.settings.resolve import read_config
 
@@ -97,7 +96,7 @@ class Predictor:
     @torch.no_grad()
     def _classify(self, images: Tensor) -> tuple[list[float], list[int]]:
         with self.runtime.autocast():
-            logits = self.model(self.runtime.place(self.normalise(images)))
+            logits = self.model(self.runtime.to_device(self.normalise(images)))
         best = logits.float().softmax(1).max(1)
         return best.values.tolist(), best.indices.tolist()
 

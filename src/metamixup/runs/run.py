@@ -10,13 +10,13 @@ from metamixup import world
 from metamixup.data.folder.workers import Progress
 from metamixup.engine.evaluate import evaluate
 from metamixup.engine.interrupt import Interrupt
-from metamixup.engine.listener import Listener
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.loop import train
+from metamixup.engine.records.progress import Listener
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
-from metamixup.engine.train import load_weights, train
 from metamixup.errors import UserError
 from metamixup.runs.gallery import write_gallery
-from metamixup.runs.kept import keep_split, keep_whitening
+from metamixup.runs.saved import load_weights, save_split, save_whitening
 from metamixup.settings.build import build_data, build_model, build_training, evaluation_set
 from metamixup.settings.resolve import contradiction, read_config, write_config
 from metamixup.settings.schema import Settings
@@ -97,13 +97,13 @@ def _prepared(
         for listener in listeners:
             listener.say(f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set")
 
-    def closing() -> None:
+    def before_summary() -> None:
         write_gallery(folder, training, found, runtime)
 
     def go() -> dict[str, Any]:
-        keep_split(folder, training.split)
-        keep_whitening(folder, found.whiten)
-        return train(training, folder, runtime, listeners, interrupt, closing)
+        save_split(folder, training.split)
+        save_whitening(folder, found.whiten)
+        return train(training, folder, runtime, listeners, interrupt, before_summary)
 
     return go
 

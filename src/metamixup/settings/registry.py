@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metamixup.engine import checkpoint
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError, unknown
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head
 from metamixup.methods.adamixup import AdaMixUp

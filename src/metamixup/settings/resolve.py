@@ -9,11 +9,11 @@ from typing import Any
 import tomli_w
 
 from metamixup.data import known_data
-from metamixup.engine.checkpoint import write_atomically
 from metamixup.errors import UserError, unknown
 from metamixup.settings.defaults import data_defaults, implied_policy, policy_defaults
 from metamixup.settings.registry import method_entry
 from metamixup.settings.schema import Settings, check, flat, known_keys, nested
+from metamixup.storage import write_atomically
 
 
 def placed(given: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ policy may have another default than what the earlier version did."""
 from pathlib import Path
 from typing import Any
 
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
 from metamixup.settings.resolve import read_config
 from metamixup.settings.schema import Settings, flat

@@ -13,7 +13,7 @@ from typing import Any
 
 import ray
 
-from metamixup.engine.records.folder import RunFolder, read_lines
+from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.errors import UserError
 from metamixup.settings.resolve import resolve
 from metamixup.tables.runner import Job, Progress, Result

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from metamixup.engine.checkpoint import write_atomically
-from metamixup.engine.records.folder import RunFolder, read_lines
 from metamixup.engine.records.lambdas import readable_pairs
+from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.errors import UserError
+from metamixup.storage import write_atomically
 from metamixup.tables.cells import Cell, Run, learns
 
 Record = dict[str, Any]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from metamixup.engine.interrupt import listening
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.tables.cells import Cell, Choice, Run, plan_cells, plan_runs
 from metamixup.tables.check import refuse_problems
 from metamixup.tables.earlier import earlier_folder

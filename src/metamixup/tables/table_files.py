@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metamixup.engine.checkpoint import write_atomically
 from metamixup.errors import UserError
+from metamixup.storage import write_atomically
 
 Entry = dict[str, Any]
 HEAD = ("method", "error %", "published", "difference (95 %)", "seeds", "seconds", "cost")

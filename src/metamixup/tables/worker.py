@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from metamixup.engine.interrupt import Interrupted
-from metamixup.engine.listener import Listener
-from metamixup.engine.records.folder import InUse, RunFolder
+from metamixup.engine.records.progress import Listener
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.step import Diverged
 from metamixup.errors import UserError
 from metamixup.runs.run import resume
 from metamixup.settings.resolve import resolve
+from metamixup.storage import InUse
 
 PATIENCE = 60.0  # seconds to wait for a run folder that an orphan of a killed grid still holds
 

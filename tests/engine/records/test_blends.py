@@ -1,45 +1,54 @@
 import torch
 
-from metamixup.engine.records.blends import joined
-from metamixup.engine.records.lambdas import Lambdas
-from metamixup.engine.records.record import TOGETHER, Recorder
-from metamixup.engine.step import Done
+from metamixup.engine.records.blends import KEEP, Extremes, joined
+from metamixup.engine.step import StepResult
 from metamixup.mixing import Mixture, Pairs
-
-SECONDS = {"total": 1.0, "loader": 0.0, "meta": 0.0, "cpu": 1.0}
-
-
-def step(n, seed):
-    generator = torch.Generator().manual_seed(seed)
-    labels = torch.eye(4)[torch.randint(0, 4, (n,), generator=generator)]
-    partner = torch.randperm(n, generator=generator)
-    index = torch.randint(0, 1000, (n,), generator=generator)
-    mixture = Mixture(torch.rand(n, generator=generator), partner)
-    return Done({"loss": torch.tensor(1.0)}, 1.0, 0.1, Pairs(partner, labels, index), mixture, n, SECONDS)
+from metamixup.policy.cutmix import Regions
 
 
-def test_steps_counted_together_are_counted_as_one_by_one():
-    steps = [step(n, seed) for seed, n in enumerate((5, 8, 1, 8))]
-    alone, together = Lambdas(4), Lambdas(4)
-    for done in steps:
-        alone.add(done.mixture.lam, done.pairs.labels, done.mixture.partner)
-    blends = joined(steps)
-    together.add(blends.lam, blends.labels, blends.partner)
-    assert alone.line() == together.line()
-    assert alone.summary() == together.summary()
+def done(lam, partner, index=None, images=None, mixture=Mixture, **more):
+    n = len(lam)
+    index = torch.arange(100, 100 + n) if index is None else index
+    pairs = Pairs(torch.tensor(partner), torch.zeros(n, 2), index)
+    made = mixture(torch.tensor(lam), torch.tensor(partner), **more)
+    return joined([StepResult({}, 0.0, 0.1, pairs, made, n if images is None else images, {})])
 
 
-def test_a_checkpoint_in_the_middle_changes_no_record():
-    steps = [step(8, seed) for seed in range(TOGETHER + 7)]
-    whole, resumed = Recorder(4), Recorder(4)
-    for k, done in enumerate(steps):
-        whole.step(done)
-        resumed.step(done)
-        if k == 20:
-            state = resumed.state_dict()
-            resumed = Recorder(4)
-            resumed.load_state_dict(state, torch.device("cpu"))
-    assert whole.line() == resumed.line()
-    assert whole.lambdas.line() == resumed.lambdas.line()
-    assert whole.extremes.line() == resumed.extremes.line()
-    assert whole.lambdas.fine.sum() == 8 * len(steps)
+def test_the_most_and_the_least_mixed_of_all_steps_are_kept():
+    extremes = Extremes()
+    extremes.add(done([0.1, 0.9, 0.45], [1, 2, 0]))
+    extremes.add(done([0.5, 0.999, 0.3], [2, 0, 1]))
+    line = extremes.line()
+    assert line["most"][:2] == [[100, 102, 0.5], [102, 100, 0.45]]
+    assert line["least"][0] == [101, 100, 0.999]
+
+
+def test_no_more_than_a_few_are_kept():
+    extremes = Extremes()
+    for _ in range(5):
+        extremes.add(done(torch.rand(16).tolist(), torch.arange(16).roll(1).tolist()))
+    assert len(extremes.line()["most"]) == len(extremes.line()["least"]) == KEEP
+
+
+def test_a_fixed_lambda_has_no_extremes():
+    extremes = Extremes()
+    extremes.add(done([1.0, 1.0], [1, 0]))
+    assert extremes.line() == {}
+    assert Extremes().line() == {}
+    extremes.add(done([0.0, 1.0], [1, 0]))  # images alone, from either side
+    assert extremes.line() == {}
+
+
+def test_unlabelled_pairs_self_pairs_and_boxes_are_left_out():
+    extremes = Extremes()
+    extremes.add(done([0.5, 0.4, 0.3, 0.2], [1, 0, 3, 2], images=2))
+    extremes.add(done([0.5, 0.5], [0, 1]))
+    extremes.add(done([0.5, 0.1], [1, 0], mixture=Regions, keep=torch.ones(2, 4, 4, dtype=torch.bool)))
+    assert extremes.line()["most"] == [[100, 101, 0.5], [101, 100, 0.4]]
+
+
+def test_state_goes_through_a_checkpoint():
+    before, after = Extremes(), Extremes()
+    before.add(done([0.2, 0.6], [1, 0]))
+    after.load_state_dict(before.state_dict())
+    assert after.line() == before.line()

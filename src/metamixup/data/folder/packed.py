@@ -11,7 +11,6 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from metamixup.data.folder.workers import Decoded, Progress, decode_all
 from metamixup.errors import DataError
+from metamixup.storage import locked, write_atomically
 
 VERSION = 1
 CHUNK = 2**24
@@ -44,7 +44,7 @@ def packed(
     size = len(files) * shape[0] * shape[1] * shape[2]
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(cache.parent / f"{key}.lock"):
+        with locked(cache.parent / f"{key}.lock", wait=True):
             if not _sound(cache, size):
                 for old in cache.parent.glob(f"{key}-*"):
                     shutil.rmtree(old)
@@ -66,10 +66,7 @@ def _build(cache: Path, files: list[Path], shape: tuple[int, int, int], size: in
             _stop_at_damage(decode_all(files, shape, target.fileno(), progress))
             os.fsync(target.fileno())
         about = {"version": VERSION, "shape": [len(files), *shape], "crc32": list(_checksums(temporary / "images.bin"))}
-        with (temporary / "about.json").open("w") as target:
-            json.dump(about, target)
-            target.flush()
-            os.fsync(target.fileno())
+        write_atomically(temporary / "about.json", json.dumps(about).encode())
         temporary.rename(cache)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -115,13 +112,3 @@ def _checksums(images: Path, step: int = 1) -> Iterator[int]:
         while part := stream.read(CHUNK):
             yield zlib.crc32(part)
             stream.seek((step - 1) * CHUNK, os.SEEK_CUR)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """The operating system releases the lock when its holder dies, however it dies."""
-    import fcntl
-
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

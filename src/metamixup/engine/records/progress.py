@@ -1,13 +1,30 @@
-"""Progress for people: a bar on a terminal, a plain line an epoch elsewhere."""
+"""Who watches a run: `Listener` is the interface; a bar on a terminal, a plain line an epoch elsewhere."""
 
 import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
 
-from metamixup.engine.listener import Listener
-
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+class Listener:
+    """Watches a run and never changes it."""
+
+    def started(self, epochs: int, steps_per_epoch: int, step: int) -> None:
+        """Before the first step; `step` > 0 when the run goes on from a checkpoint."""
+
+    def stepped(self, step: int, loss: float) -> None:
+        """After each step."""
+
+    def epoch(self, line: dict[str, Any], lambdas: dict[str, Any]) -> None:
+        """After each epoch, with its lines of metrics.jsonl and lambda.jsonl."""
+
+    def say(self, text: str) -> None:
+        """One line that a person should see."""
+
+    def stopped(self) -> None:
+        """After the last step, also when training was interrupted or failed."""
 
 
 def epoch_text(line: dict[str, Any], epochs: int) -> str:

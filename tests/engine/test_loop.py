@@ -9,8 +9,8 @@ from engine.toy_runs import STEPS, Stop, StopAt, run, toy_training
 
 from metamixup.engine import checkpoint
 from metamixup.engine.interrupt import Interrupt, Interrupted
-from metamixup.engine.listener import Listener
-from metamixup.engine.records.folder import RunFolder, read_lines
+from metamixup.engine.records.progress import Listener
+from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.engine.step import Diverged
 from metamixup.errors import UserError
 
@@ -206,8 +206,8 @@ def test_clipping_bounds_the_step(tmp_path):
 
 @pytest.mark.parametrize("precision", ["64", "bf16-mixed"])
 def test_other_precisions_train(tmp_path, precision):
+    from metamixup.engine.loop import train
     from metamixup.engine.runtime import Runtime
-    from metamixup.engine.train import train
 
     training = toy_training(epochs=1)
     summary = train(training, RunFolder(tmp_path), Runtime(1, precision, "cpu"))

@@ -5,21 +5,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import safetensors.torch
-import torch
 
 from metamixup import world
 from metamixup.engine import checkpoint
 from metamixup.engine.evaluate import evaluate
 from metamixup.engine.interrupt import Interrupt, Interrupted, listening
-from metamixup.engine.listener import Listener
-from metamixup.engine.records.folder import RunFolder, append_line, cut_back
+from metamixup.engine.records.epoch import EpochRecord
 from metamixup.engine.records.monitor import Monitor
-from metamixup.engine.records.record import Recorder
+from metamixup.engine.records.progress import Listener
+from metamixup.engine.records.run_folder import RunFolder, append_line, cut_back
 from metamixup.engine.records.summary import summarise
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.step import Diverged, Stepper
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
+from metamixup.storage import write_atomically
 
 
 def train(
@@ -28,15 +28,15 @@ def train(
     runtime: Runtime,
     listeners: Sequence[Listener] = (),
     interrupt: Interrupt | None = None,
-    closing: Callable[[], None] = lambda: None,
+    before_summary: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Train to the end, from the newest good checkpoint if there is one, and return the summary.
 
     Raises Interrupted after a signal and Diverged when the loss is no longer finite. The caller holds the folder's
-    lock and has written its config; one that listens to signals already hands its `interrupt` over. `closing` is
-    called at the end, before the summary: a run that has one is whole.
+    lock and has written its config; one that listens to signals already hands its `interrupt` over. `before_summary`
+    is called at the end, just before summary.json, which marks a finished run, is written.
     """
-    loop = Loop(training, folder, runtime, listeners, closing)
+    loop = Loop(training, folder, runtime, listeners, before_summary)
     if interrupt is not None:
         return loop.run(interrupt)
     with listening() as own:
@@ -50,12 +50,12 @@ class Loop:
         folder: RunFolder,
         runtime: Runtime,
         listeners: Sequence[Listener],
-        closing: Callable[[], None],
+        before_summary: Callable[[], None],
     ):
         self.training, self.folder, self.runtime, self.listeners = training, folder, runtime, listeners
-        self.closing = closing
+        self.before_summary = before_summary
         self.stepper = Stepper(training, runtime, self.say)
-        self.recorder = Recorder(training.num_classes, training.wrong)
+        self.record = EpochRecord(training.num_classes, training.wrong)
         self.step, self.lr = 0, 0.0
         self.monitor = Monitor()
         self.saved: str | None = None
@@ -68,7 +68,7 @@ class Loop:
         for listener in self.listeners:
             listener.started(t.epochs, t.steps_per_epoch, self.step)
         try:
-            self.go_on(interrupt)
+            self.train_on(interrupt)
         except Diverged as error:
             error.add_note(f"last good checkpoint: {self.saved or 'none yet'}; a lower learning rate may help (--lr)")
             raise
@@ -77,7 +77,7 @@ class Loop:
                 listener.stopped()
         return self.finish()
 
-    def go_on(self, interrupt: Interrupt) -> None:
+    def train_on(self, interrupt: Interrupt) -> None:
         t, since = self.training, time.monotonic()
         while self.step < t.steps:
             # All processes stop and save at one step, whichever of them was asked to.
@@ -96,8 +96,8 @@ class Loop:
     def take_step(self) -> None:
         done = self.stepper(self.step)
         self.step, self.lr = self.step + 1, done.lr
-        self.recorder.step(done)
-        self.recorder.seconds["wall"] += self.lap()
+        self.record.step(done)
+        self.record.seconds["wall"] += self.lap()
         for listener in self.listeners:
             listener.stepped(self.step, done.total)
 
@@ -110,18 +110,18 @@ class Loop:
         t, epoch = self.training, self.step // self.training.steps_per_epoch
         t.method.after_epoch(epoch - 1)
         tested = self.evaluation() if epoch % t.evaluate_every == 0 or epoch == t.epochs else {}
-        self.recorder.seconds["wall"] += self.lap()
+        self.record.seconds["wall"] += self.lap()
         self.collect()
         head = {"epoch": epoch, "step": self.step, "lr": self.lr}
-        line = {**head, **self.recorder.line(), **t.records(), **tested}
-        lambdas = {"epoch": epoch, "step": self.step, **self.recorder.lambdas.line(), **self.recorder.extremes.line()}
+        line = {**head, **self.record.line(), **t.records(), **tested}
+        lambdas = {"epoch": epoch, "step": self.step, **self.record.lambdas.line(), **self.record.extremes.line()}
         if world.leads():
             append_line(self.folder.metrics, line)
             append_line(self.folder.lambdas, lambdas)
         warning = self.monitor.see(tested) if t.stage.policy.learned else None
         if warning is not None:
             self.say(warning)
-        self.recorder.reset()
+        self.record.reset()
         for listener in self.listeners:
             listener.epoch(line, lambdas)
 
@@ -138,7 +138,7 @@ class Loop:
 
     def collect(self) -> None:
         """Records are sums of all processes; all else is alike in each of them."""
-        self.recorder.collect()
+        self.record.collect()
         if self.training.study is not None:
             self.training.study.collect()
 
@@ -150,7 +150,7 @@ class Loop:
             return
         state = {
             "training": self.training.state_dict(),
-            "recorder": self.recorder.state_dict(),
+            "recorder": self.record.state_dict(),
             "lr": self.lr,
             "data": self.training.fingerprint,
         }
@@ -160,7 +160,7 @@ class Loop:
             self.say(f"no checkpoint at step {self.step} ({error.strerror}); {self.saved or 'none'} serves meanwhile")
 
     def restore(self) -> None:
-        found = checkpoint.shared(self._newest)
+        found = checkpoint.read_by_leader(self._newest)
         self.step = found.step if found else 0
         if found is not None:
             self._load(found)
@@ -187,7 +187,7 @@ class Loop:
             )
         try:
             self.training.load_state_dict(found.state["training"])
-            self.recorder.load_state_dict(found.state["recorder"], self.runtime.device)
+            self.record.load_state_dict(found.state["recorder"], self.runtime.device)
         except (KeyError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise UserError(f"{found.path}: does not fit this run ({reason}); was config.toml changed?") from error
@@ -198,8 +198,8 @@ class Loop:
         name, model = self.training.evaluated()
         weights = {key: value.detach().cpu().contiguous().clone() for key, value in model.state_dict().items()}
         if world.leads():
-            checkpoint.write_atomically(self.folder.model, safetensors.torch.save(weights, metadata={"weights": name}))
-        self.closing()
+            write_atomically(self.folder.model, safetensors.torch.save(weights, metadata={"weights": name}))
+        self.before_summary()
 
         def write() -> dict[str, Any]:
             summary = summarise(self.training, name, cut_back(self.folder.metrics, self.step))
@@ -211,14 +211,3 @@ class Loop:
     def say(self, text: str) -> None:
         for listener in self.listeners:
             listener.say(text)
-
-
-def load_weights(model: torch.nn.Module, folder: RunFolder) -> None:
-    """The final weights of a run, into a model of the same shape."""
-    try:
-        model.load_state_dict(safetensors.torch.load(folder.model.read_bytes()))
-    except FileNotFoundError as error:
-        raise UserError(f"{folder.model} is missing: has the run ended? (metamixup train --resume)") from error
-    except (RuntimeError, OSError, safetensors.SafetensorError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{folder.model} does not hold this model's weights ({reason})") from error

@@ -7,15 +7,14 @@ import torch
 from torch import Tensor
 
 from metamixup import world
-from metamixup.engine.records.blends import joined
-from metamixup.engine.records.extremes import Extremes
+from metamixup.engine.records.blends import Extremes, joined
 from metamixup.engine.records.lambdas import Lambdas
-from metamixup.engine.step import Done
+from metamixup.engine.step import StepResult
 
-TOGETHER = 32  # steps whose λ are counted at once: one by one they would cost several percent of a small step
+COUNTED_TOGETHER = 32  # steps whose λ are counted at once: one by one they would cost several percent of a small step
 
 
-class Recorder:
+class EpochRecord:
     def __init__(self, num_classes: int, wrong: Tensor | None = None):
         """wrong: (N,) which labels are known to be wrong, if that is to be studied."""
         self.lambdas, self.extremes, self.wrong = Lambdas(num_classes), Extremes(), wrong
@@ -25,28 +24,28 @@ class Recorder:
         self.steps = self.images = 0
         self.wrong_weight = 0.0
         self.losses: dict[str, Tensor] = {}
-        self.pending: list[Done] = []
+        self.pending: list[StepResult] = []
         self.seconds = {"wall": 0.0, "total": 0.0, "loader": 0.0, "meta": 0.0, "cpu": 0.0}
         self.lambdas.reset()
         self.extremes.reset()
 
-    def step(self, done: Done) -> None:
-        for name, value in done.losses.items():
+    def step(self, result: StepResult) -> None:
+        for name, value in result.losses.items():
             before = self.losses.get(name, 0.0)
             self.losses[name] = value.detach().double() + before
-        self.pending.append(replace(done, losses={}))
-        if len(self.pending) >= TOGETHER:
-            self.settle()
-        if self.wrong is not None and done.pairs.index is not None:
-            wrong, lam = self.wrong[done.pairs.index.cpu()].float(), done.mixture.lam.cpu()
-            self.wrong_weight += float((lam * wrong + (1 - lam) * wrong[done.mixture.partner.cpu()]).sum())
+        self.pending.append(replace(result, losses={}))
+        if len(self.pending) >= COUNTED_TOGETHER:
+            self.count_pending()
+        if self.wrong is not None and result.pairs.index is not None:
+            wrong, lam = self.wrong[result.pairs.index.cpu()].float(), result.mixture.lam.cpu()
+            self.wrong_weight += float((lam * wrong + (1 - lam) * wrong[result.mixture.partner.cpu()]).sum())
         self.steps += 1
-        self.images += done.images
-        for part, seconds in done.seconds.items():
+        self.images += result.images
+        for part, seconds in result.seconds.items():
             self.seconds[part] += seconds
 
-    def settle(self) -> None:
-        """Count what is pending."""
+    def count_pending(self) -> None:
+        """Count the λ of the steps since the last call."""
         if self.pending:
             blends = joined(self.pending)
             self.lambdas.add(blends.lam, blends.labels, blends.partner)
@@ -57,7 +56,7 @@ class Recorder:
         """What all processes have summed up goes to the one that leads; time is their mean."""
         if world.size() == 1:
             return
-        self.settle()
+        self.count_pending()
         counts = torch.tensor([self.steps, self.images, self.wrong_weight], dtype=torch.float64)
         steps, images, self.wrong_weight = world.total(counts).tolist()
         self.steps, self.images = int(steps), int(images)
@@ -79,7 +78,7 @@ class Recorder:
     def line(self) -> dict[str, Any]:
         """Losses are means over the epoch. `seconds` is all of its time, `train_seconds` that of its steps alone, of
         which the shares are."""
-        self.settle()
+        self.count_pending()
         total = max(self.seconds["total"], 1e-9)
         return {
             "losses": {name: float(value) / max(1, self.steps) for name, value in self.losses.items()},
@@ -94,7 +93,7 @@ class Recorder:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        self.settle()
+        self.count_pending()
         return {
             "steps": self.steps,
             "images": self.images,

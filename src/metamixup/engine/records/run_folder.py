@@ -1,19 +1,13 @@
 """A run on disk: where its files are, who may write them, and records that are cut back on resuming."""
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from metamixup.engine.checkpoint import write_atomically
 from metamixup.errors import UserError
-
-
-class InUse(UserError):
-    """Another process holds the folder."""
+from metamixup.storage import InUse, append, locked, write_atomically
 
 
 class RunFolder:
@@ -54,33 +48,21 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process a run folder. The kernel drops the lock with the process, so a killed run leaves none behind."""
+        """One process a run folder."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+            holding = ExitStack()
+            holding.enter_context(locked(self.root / ".lock"))
+        except InUse as error:
+            raise InUse(f"{error}; wait for it or choose another --out") from error
         except OSError as error:
             raise UserError(f"{self.root} cannot be written ({error.strerror}); choose another --out") from error
-        try:
-            self._take(descriptor)
+        with holding:
             yield
-        finally:
-            os.close(descriptor)
-
-    def _take(self, descriptor: int) -> None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "another process"
-            raise InUse(f"{self.root} is in use by process {holder}; wait for it or choose another --out") from error
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record, ensure_ascii=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    append(path, json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

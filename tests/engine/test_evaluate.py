@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metamixup.engine.scores import calibration_error, scores
+from metamixup.engine.evaluate import calibration_error, scores
 
 
 def slow_calibration_error(probabilities, labels, bins=15):

@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
-from metamixup.engine.records.folder import InUse, RunFolder, append_line, cut_back, read_lines
+from metamixup.engine.records.run_folder import RunFolder, append_line, cut_back, read_lines
 from metamixup.errors import UserError
+from metamixup.storage import InUse
 
 
 def test_a_second_process_is_refused_and_told_by_whom(tmp_path):

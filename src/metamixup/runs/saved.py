@@ -1,17 +1,17 @@
-"""What a run keeps of its data, so that it can be told and used later: the split, and how images were whitened."""
+"""What a run saves for later use: its split of the data, how images were whitened, and its final weights."""
 
 import safetensors
 import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from metamixup.data.whiten import Whiten
-from metamixup.engine.checkpoint import write_atomically
-from metamixup.engine.records.folder import RunFolder
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
+from metamixup.storage import write_atomically
 
 
-def keep_split(folder: RunFolder, split: dict[str, Tensor]) -> None:
+def save_split(folder: RunFolder, split: dict[str, Tensor]) -> None:
     """Positions in the training set by part. A run that goes on must find the split that it began with."""
     if not folder.split.exists():
         # Cloned: with few labels one tensor is both the training and the meta set, which the format refuses.
@@ -31,7 +31,7 @@ def read_split(folder: RunFolder) -> dict[str, Tensor]:
         raise UserError(f"{folder.split} cannot be read ({problem})") from problem
 
 
-def keep_whitening(folder: RunFolder, whiten: Whiten | None) -> None:
+def save_whitening(folder: RunFolder, whiten: Whiten | None) -> None:
     if whiten is not None and not folder.whiten.exists():
         write_atomically(folder.whiten, safetensors.torch.save({"mean": whiten.mean, "matrix": whiten.matrix}))
 
@@ -42,3 +42,14 @@ def read_whitening(folder: RunFolder) -> Whiten:
         return Whiten(stored["mean"], stored["matrix"])
     except (OSError, KeyError, safetensors.SafetensorError) as problem:
         raise UserError(f"{folder.whiten} cannot be read ({problem})") from problem
+
+
+def load_weights(model: nn.Module, folder: RunFolder) -> None:
+    """Load the final weights of a run into a model of the same shape."""
+    try:
+        model.load_state_dict(safetensors.torch.load(folder.model.read_bytes()))
+    except FileNotFoundError as error:
+        raise UserError(f"{folder.model} is missing: has the run ended? (metamixup train --resume)") from error
+    except (RuntimeError, OSError, safetensors.SafetensorError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{folder.model} does not hold this model's weights ({reason})") from error
