@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from metamixup.tables.text_table import TextTable, as_markdown, bold
 from tools.aims import aims
 
 
@@ -22,32 +23,29 @@ def markdown(result: dict[str, Any], plot: str | None = None) -> str:
         f"batch of half the size. torch {machine['torch']}, a machine of {machine['cores']} cores.",
         "",
         "## What was aimed at",
-        *_table("aim", ["found", "met"], {a.aim: [a.found, "yes" if a.met else "**no**"] for a in aims(result)}),
+        _table("aim", ["found", "met"], {a.aim: [a.found, "yes" if a.met else bold("no")] for a in aims(result)}),
     ]
     if plot is not None:
         lines += [f"![Cost against worth]({plot})", ""]
     for name, found in result["models"].items():
         lines += [f"## {name}, batch {found['batch']}", *_about(found)]
         rows = {row: [f"{v['ratio']:.2f}", f"{v['low']:.2f}–{v['high']:.2f}"] for row, v in found["rows"].items()}
-        lines += _table("step", ["× MixUp", "middle half"], rows)
+        lines.append(_table("step", ["× MixUp", "middle half"], rows))
     for stage, table in result.get("quality", {}).items():
         rows = {row: [f"{v['cosine']:.2f}", f"{v['meta']:.4f}", f"{v['held_out']:.4f}"] for row, v in table.items()}
-        lines += [f"## Worth, {stage} in training", *_table("direction", ["cosine", "meta batch", "held-out"], rows)]
+        lines += [f"## Worth, {stage} in training", _table("direction", ["cosine", "meta batch", "held-out"], rows)]
     for name, table in result.get("memory", {}).items():
-        lines += [
-            f"## Memory: {name}",
-            *_table("step", ["beyond the idle process"], {k: [v] for k, v in table.items()}),
-        ]
+        rows = {step: [f"{ratio}"] for step, ratio in table.items()}
+        lines += [f"## Memory: {name}", _table("step", ["beyond the idle process"], rows)]
     for name, cases in result.get("growth", {}).items():
         columns = list(dict.fromkeys(row for table in cases.values() for row in table))
         rows = {case: [f"{table[row]:.2f}" for row in columns] for case, table in cases.items()}
-        lines += [f"## Growth: {name}", *_table("case", columns, rows)]
+        lines += [f"## Growth: {name}", _table("case", columns, rows)]
     return "\n".join(lines)
 
 
-def _table(corner: str, columns: list[str], rows: Mapping[str, list[Any]]) -> list[str]:
-    head = [f"| {corner} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    return [*head, *(f"| {name} | {' | '.join(map(str, cells))} |" for name, cells in rows.items()), ""]
+def _table(corner: str, columns: list[str], rows: Mapping[str, list[Any]]) -> str:
+    return as_markdown(TextTable((corner, *columns), [(name, *fields) for name, fields in rows.items()]))
 
 
 def _about(found: dict[str, Any]) -> list[str]:

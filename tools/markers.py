@@ -14,17 +14,16 @@ what `metamixup reproduce` writes: a table.json, or a records.jsonl under the na
 named (`tools.comparison.parts`). Paths are relative to the document; figures are written beside it.
 """
 
-import json
 import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from metamixup.errors import UserError
+from metamixup.tables.entry import Entry, best_of, shared_seeds
+from metamixup.tables.table_files import MISSING, by_task, read_table, spread_text
+from metamixup.tables.text_table import Field, TextTable, as_markdown, bold
 from tools.comparison.parts import Part, make_part
 
-Entry = dict[str, Any]
 MARKED = re.compile(r"(<!-- table (?P<file>\S+?)(?: (?P<part>[\w-]+))? -->\n).*?(<!-- /table -->)", re.S)
 
 
@@ -32,7 +31,7 @@ def filled(document: Path) -> str:
     """The document's text with all its tables as the records have them; tables without records stay as they are."""
 
     def table(match: re.Match[str]) -> str:
-        part = made(document, match)
+        part = part_of(document, match)
         return match[0] if part is None else match[1] + part.text + match[4]
 
     return MARKED.sub(table, document.read_text(encoding="utf-8"))
@@ -40,48 +39,32 @@ def filled(document: Path) -> str:
 
 def figures(document: Path) -> dict[Path, Callable[[], str]]:
     """The files that its figures are in, with how to draw what belongs into them."""
-    parts = [made(document, match) for match in MARKED.finditer(document.read_text(encoding="utf-8"))]
+    parts = [part_of(document, match) for match in MARKED.finditer(document.read_text(encoding="utf-8"))]
     return {document.parent / part.file: part.drawing for part in parts if part is not None and part.file}
 
 
-def made(document: Path, match: re.Match[str]) -> Part | None:
+def part_of(document: Path, match: re.Match[str]) -> Part | None:
+    """What belongs between two markers; None where the records are missing."""
     records = document.parent / match["file"]
     if not records.exists():
         return None
-    return make_part(records, match["part"]) if match["part"] else Part(compact_table(read_entries(records)))
-
-
-def read_entries(path: Path) -> list[Entry]:
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        return [entry for entry in entries if entry["mean"] is not None and ":" not in entry["method"]]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise UserError(f"{path} holds no entries of a table ({error})") from error
+    return make_part(records, match["part"]) if match["part"] else Part(compact_table(read_table(records)[0]))
 
 
 def compact_table(entries: Sequence[Entry]) -> str:
-    """Markdown, a row a method and a column a task: mean ± deviation over the seeds, the best of a task in bold."""
-    tasks = list(dict.fromkeys(_task(entry) for entry in entries))
-    labels = list(dict.fromkeys(entry["label"] for entry in entries))
-    found = {(entry["label"], _task(entry)): entry for entry in entries}
-    best = {task: min(e["mean"] for e in entries if _task(e) == task) for task in tasks}
-    lines = ["| test error, % | " + " | ".join(tasks) + " |", "|---" + "|---:" * len(tasks) + "|"]
-    for label in labels:
-        cells = [_cell(found.get((label, task)), best[task]) for task in tasks]
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    """Markdown, a row a method and a column a task: mean ± deviation over the seeds that all methods of the task have,
+    the best of a task in bold. Controls are left out."""
+    measured = [entry for entry in entries if entry.mean is not None and not entry.control]
+    columns = {task: shared_seeds(own) for task, own in by_task(measured).items()}
+    fields = {(entry.label, task): _field(entry, own) for task, own in columns.items() for entry in own}
+    labels = list(dict.fromkeys(entry.label for entry in measured))
+    rows = [[label, *(fields.get((label, task), MISSING) for task in columns)] for label in labels]
+    return as_markdown(TextTable(("test error, %", *columns), rows))
 
 
-def _task(entry: Entry) -> str:
-    return str(entry["cell"]).rpartition("/")[0]
-
-
-def _cell(entry: Entry | None, best: float) -> str:
-    if entry is None:
-        return "–"
-    spread = "" if entry.get("std") is None else f" ± {entry['std']:.2f}"
-    text = f"{entry['mean']:.2f}{spread}"
-    return f"**{text}**" if entry["mean"] == best else text
+def _field(entry: Entry, task: Sequence[Entry]) -> Field:
+    text = spread_text(entry.mean, entry.std)
+    return bold(text) if entry is best_of(task) else text
 
 
 def main(arguments: Sequence[str]) -> int:

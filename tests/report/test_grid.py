@@ -52,6 +52,24 @@ def test_the_table_stands_against_what_was_published(grid, tmp_path, opened):
     assert view.left == []
 
 
+def test_a_control_that_is_ahead_is_not_called_best(grid, tmp_path):
+    control = {**CELLS[3], "error": [1.0, 1.1, 1.2], "mean": 1.1}
+    (grid / "table.json").write_text(json.dumps([*CELLS[:3], control]))
+    write_page(grid, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "<b>1.77</b>" in text
+    assert "<b>1.10</b>" not in text
+
+
+def test_two_seeds_are_neither_best_nor_sure(grid, tmp_path):
+    few = [{**cell, "seeds": [0, 1], "error": cell["error"][:2], "mean": sum(cell["error"][:2]) / 2} for cell in CELLS]
+    (grid / "table.json").write_text(json.dumps(few))
+    write_page(grid, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "<b>" not in text
+    assert 'class="interval better"' not in text
+
+
 def test_a_grid_without_a_table_shows_the_runs_it_has(tmp_path):
     for seed in (0, 1):
         write_run(tmp_path / "grid" / f"cell-{seed}", epochs=1, steps=1)

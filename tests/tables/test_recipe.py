@@ -47,7 +47,7 @@ def test_every_cell_has_settings_that_resolve(table, quick):
     assert cells
     assert len({cell.name for cell in cells}) == len(cells)
     for cell in cells:
-        if not cell.row.endswith(":replay"):
+        if cell.control != "replay":
             resolve(cell.given)
 
 
@@ -74,7 +74,7 @@ def test_metamixup_paper_is_equation_13_to_the_letter():
 
 
 def test_the_quick_digits_column_has_all_methods_and_both_controls():
-    rows = {c.row for c in plan_cells(load_recipe("table1"), Choice(quick=True, only=("digits/*",)))}
+    rows = {c.method for c in plan_cells(load_recipe("table1"), Choice(quick=True, only=("digits/*",)))}
     named = {"baseline", "mixup", "fixed", "manifold", "cutmix", "adamixup-no-discriminator", "adamixup", "metamixup"}
     assert rows == named | {"metamixup-paper", "metamixup:reverse", "metamixup:shuffle"}
 
@@ -116,6 +116,18 @@ def test_mistakes_are_told_all_at_once_with_the_nearest_name(tmp_path, change, m
         read_recipe(path)
     for message in messages:
         assert message in str(caught.value)
+
+
+def test_columns_that_share_a_name_are_refused(tmp_path):
+    column = '[[full.columns]]\ndata = "digits"\nmodel = "cnn3"\n'
+    quick = '[[quick.columns]]\ndata = "digits"\nmodel = "cnn3"\n'
+    other = f"{column}settings.epochs = 7\n"
+    path = tmp_path / "mine.toml"
+    path.write_text(f'title = "t"\n[rows]\nmixup = {{}}\n{column}{other}{quick}')
+    with pytest.raises(UserError, match="2 columns are called digits/cnn3; give each a `name`"):
+        read_recipe(path)
+    path.write_text(f'title = "t"\n[rows]\nmixup = {{}}\n{column}{other}name = "longer"\n{quick}')
+    assert [c.title for c in read_recipe(path).full.columns] == ["digits", "longer"]
 
 
 def test_unknown_tables_and_files():

@@ -19,11 +19,10 @@ SUMMARY = {
 }
 
 
-def run(folder, row="metamixup", score="test_error") -> Run:
-    method = row.partition("-")[0]
-    return Run(
-        Cell("digits-replace40", "cnn3", row, "Ours", {**GIVEN, "method": method}, None, 1.0, score=score), 3, folder
-    )
+def run(folder, row="metamixup", score="test_error", control="") -> Run:
+    given = {**GIVEN, "method": row.partition("-")[0]}
+    cell = Cell("digits-replace40", "cnn3", row, "Ours", given, None, 1.0, score=score, control=control)
+    return Run(cell, 3, folder)
 
 
 def write_run(folder, lam=(0.5, 1.0, 0.5, 0.5)):
@@ -51,7 +50,7 @@ def test_scores_and_what_the_policy_did(tmp_path):
 
 def test_controls_have_no_table_of_class_pairs_and_rivals_no_policy(tmp_path):
     write_run(tmp_path / "run")
-    assert "mixing_pairs" not in run_record(run(tmp_path / "run", "metamixup:reverse"), SUMMARY)
+    assert "mixing_pairs" not in run_record(run(tmp_path / "run", control="reverse"), SUMMARY)
     plain = run_record(run(tmp_path / "run", "mixup"), SUMMARY)
     assert not {"wrong_weight", "mixing_same"} & set(plain)
 

@@ -3,8 +3,9 @@ import pytest
 from scipy import stats
 
 from metamixup.tables.cells import Cell
+from metamixup.tables.entry import Difference
 from metamixup.tables.recipe import Published
-from metamixup.tables.table import make_table, paired
+from metamixup.tables.table import make_table
 
 
 def cell(row: str, published: Published | None = None) -> Cell:
@@ -24,16 +25,16 @@ def test_an_entry_has_the_statistics_of_its_seeds():
     }
     cells = [cell("ours", Published(error=2.5, mark="‡")), cell("mixup"), cell("baseline", Published(error=5))]
     ours, mixup, baseline = make_table(cells, summaries, "mixup", "baseline")
-    assert ours["seeds"] == [0, 1, 2]
-    assert ours["error"] == mine
-    assert ours["mean"] == pytest.approx(np.mean(mine), abs=1e-6)
-    assert ours["std"] == pytest.approx(np.std(mine, ddof=1), abs=1e-6)
+    assert ours.seeds == (0, 1, 2)
+    assert ours.errors == tuple(mine)
+    assert ours.mean == pytest.approx(np.mean(mine), abs=1e-6)
+    assert ours.std == pytest.approx(np.std(mine, ddof=1), abs=1e-6)
     reference = stats.ttest_rel(mine, theirs).confidence_interval(0.95)
-    assert ours["paired_vs_mixup"]["low"] == pytest.approx(reference.low, abs=1e-5)
-    assert ours["paired_vs_mixup"]["high"] == pytest.approx(reference.high, abs=1e-5)
-    assert (ours["published"], ours["provenance"], ours["cost_ratio"]) == (2.5, "‡", 1.5)
-    assert mixup["paired_vs_mixup"] is None
-    assert (baseline["provenance"], baseline["cost_ratio"]) == ("paper", 1.0)
+    assert ours.difference.low == pytest.approx(reference.low, abs=1e-5)
+    assert ours.difference.high == pytest.approx(reference.high, abs=1e-5)
+    assert (ours.published, ours.provenance, ours.cost_ratio) == (2.5, "‡", 1.5)
+    assert mixup.difference is None
+    assert (baseline.provenance, baseline.cost_ratio) == ("paper", 1.0)
 
 
 def test_pairs_are_made_of_common_seeds_only():
@@ -43,16 +44,11 @@ def test_pairs_are_made_of_common_seeds_only():
         ("digits/cnn3/mixup", 0): summary(2.0),
     }
     ours, _ = make_table([cell("ours"), cell("mixup")], summaries, "mixup", "baseline")
-    assert ours["paired_vs_mixup"] == {"diff": -1.0, "low": None, "high": None}
-    assert ours["cost_ratio"] is None
+    assert ours.difference == Difference(-1.0, seeds=1)
+    assert ours.cost_ratio is None
 
 
 def test_a_cell_that_has_not_run_is_empty_and_present():
     (entry,) = make_table([cell("ours", Published(error=1.0))], {}, "mixup", "baseline")
-    assert (entry["seeds"], entry["error"], entry["mean"], entry["paired_vs_mixup"]) == ([], [], None, None)
-    assert entry["published"] == 1.0
-
-
-def test_equal_differences_have_an_interval_of_no_width():
-    assert paired([0.5, 0.5]) == {"diff": 0.5, "low": 0.5, "high": 0.5}
-    assert paired([]) is None
+    assert (entry.seeds, entry.errors, entry.mean, entry.difference) == ((), (), None, None)
+    assert entry.published == 1.0

@@ -10,17 +10,25 @@ from metamixup.tables.cells import Choice, plan_cells
 from metamixup.tables.recipe import load_recipe
 from tools.markers import filled, main
 
+
+def entry(task: str, method: str, label: str, errors: list[float]) -> dict:
+    mean, std = (sum(errors) / len(errors), 0.25) if errors else (None, None)
+    seeds = list(range(len(errors)))
+    found = {"method": method, "label": label, "seeds": seeds, "error": errors, "mean": mean, "std": std}
+    return {"cell": f"{task}/{method}", **found}
+
+
 ENTRIES = [
-    {"cell": "digits/cnn3/mixup", "method": "mixup", "label": "MixUp", "mean": 2.5, "std": 0.25},
-    {"cell": "digits/cnn3/metamixup", "method": "metamixup", "label": "MetaMixUp", "mean": 1.125, "std": None},
-    {"cell": "digits/cnn3/metamixup:reverse", "method": "metamixup:reverse", "label": "reversed", "mean": 1, "std": 0},
-    {"cell": "mnist/cnn3/mixup", "method": "mixup", "label": "MixUp", "mean": 0.5, "std": 0.1},
-    {"cell": "mnist/cnn3/metamixup", "method": "metamixup", "label": "MetaMixUp", "mean": None, "std": None},
+    entry("digits/cnn3", "mixup", "MixUp", [2.0, 2.5, 3.0]),
+    entry("digits/cnn3", "metamixup", "MetaMixUp", [1.0, 1.5, 2.0]),
+    entry("digits/cnn3", "metamixup:reverse", "reversed", [1.0, 1.0, 1.0]),
+    entry("mnist/cnn3", "mixup", "MixUp", [0.5, 0.5]),
+    entry("mnist/cnn3", "metamixup", "MetaMixUp", []),
 ]
 TABLE = """| test error, % | digits/cnn3 | mnist/cnn3 |
-|---|---:|---:|
-| MixUp | 2.50 ± 0.25 | **0.50 ± 0.10** |
-| MetaMixUp | **1.12** | – |
+| --- | ---: | ---: |
+| MixUp | 2.50 ± 0.25 | 0.50 ± 0.25 |
+| MetaMixUp | **1.50 ± 0.25** | – |
 """
 
 
@@ -45,7 +53,7 @@ def test_fills_what_has_records_and_leaves_the_rest(document, capsys):
 
 def test_records_that_are_none(document):
     (document.parent / "table.json").write_text('{"cell": 1}')
-    with pytest.raises(UserError, match="holds no entries"):
+    with pytest.raises(UserError, match="holds no list of cells"):
         filled(document)
 
 
@@ -65,7 +73,7 @@ def test_parts_of_a_comparison_are_filled_and_its_figures_drawn(tmp_path):
     text = page.read_text()
     assert text.startswith("Prose stays.\n")
     assert text.endswith("More of it.\n")
-    assert "| Digits | missing | missing | **1.50** | missing |" in text
+    assert "| Digits | missing | missing | 1.50 | missing |" in text
     assert "(winners-differences.svg)" in text
     assert (tmp_path / "winners-differences.svg").read_text().startswith("<?xml")
     records.write_text(json.dumps({"cell": cell, "seed": 0, "test_error": 2.5}))

@@ -1,6 +1,9 @@
 """Whom the default is compared with on a task, and how the comparison came out."""
 
-from tools.comparison.tasks import BASELINE, OURS, Difference, Task
+from collections.abc import Sequence
+
+from metamixup.tables.entry import FEWEST_SEEDS, Difference
+from tools.comparison.tasks import BASELINE, OURS, Task
 from tools.comparison.tuned import tuned_mixup
 
 TUNED = "best-α MixUp"
@@ -23,10 +26,10 @@ def row(task: Task, rival: str) -> str | None:
     return tuned.method if tuned else None
 
 
-def against(task: Task, rival: str, key: str = "test_error") -> Difference | None:
-    """None as long as there is no seed that both have."""
+def against(task: Task, rival: str, key: str = "test_error", seeds: Sequence[int] | None = None) -> Difference | None:
+    """Over these seeds, or all that both have; None as long as there is none."""
     method = row(task, rival)
-    return None if method is None else task.difference(OURS, method, key)
+    return None if method is None else task.difference(OURS, method, key, seeds)
 
 
 def is_below(found: Difference | None) -> bool | None:
@@ -34,8 +37,8 @@ def is_below(found: Difference | None) -> bool | None:
 
 
 def surely_below(found: Difference | None) -> bool | None:
-    """Does the interval lie below zero? None while there is no interval."""
-    return None if found is None or found.high is None else found.high < 0
+    """Does the interval lie below zero? None while there are too few seeds for one."""
+    return None if found is None or found.seeds < FEWEST_SEEDS else found.below
 
 
 def all_of(answers: list[bool | None]) -> bool | None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from metamixup.tables.table_files import difference_text
-from tools.comparison.claims import claims, cost_ratio, shared_seeds
+from metamixup.tables.entry import FEWEST_SEEDS, Difference
+from metamixup.tables.table_files import difference_text, spread_text
+from metamixup.tables.text_table import Field, TextTable, as_markdown, bold, pieces
+from tools.comparison.claims import MET, NOT_MET, claims, cost_ratio, shared_seeds
 from tools.comparison.rivals import RIVALS, TUNED, against, is_below, row, surely_below
-from tools.comparison.tasks import BASELINE, OURS, Difference, Task
+from tools.comparison.tasks import BASELINE, OURS, Task
 from tools.comparison.tuned import alpha, mixups, tuned_mixup
 
 Tasks = Sequence[Task]
@@ -13,8 +15,13 @@ MISSING = "missing"
 
 
 def verdict(tasks: Tasks) -> str:
-    rows = [(claim.text, claim.asked, claim.found, claim.verdict) for claim in claims(tasks)]
-    return table(("claim", "asked for", "found", "verdict"), rows, right=0) + "\n" + _shared_seeds(tasks)
+    rows = [(claim.text, claim.asked, claim.found, _judgement(claim.verdict)) for claim in claims(tasks)]
+    return table(("claim", "asked for", "found", "verdict"), rows, left=4) + "\n" + _shared_seeds(tasks)
+
+
+def _judgement(text: str) -> Field:
+    """In bold where it is final, and where it speaks against us."""
+    return bold(text) if text == MET or text.startswith(NOT_MET) else text
 
 
 def _shared_seeds(tasks: Tasks) -> str:
@@ -28,13 +35,17 @@ def _shared_seeds(tasks: Tasks) -> str:
 
 
 def errors(tasks: Tasks) -> str:
-    """Test error of the default and of everybody it is compared with."""
+    """Test error of the default and of everybody it is compared with, over the seeds that all of them have."""
     head = ("test error, %", "MetaMixUp", *RIVALS, "seeds")
-    rows = [[task.title, *_bold_best(task, [OURS, *(row(task, r) for r in RIVALS)]), _seeds(task)] for task in tasks]
-    for task, cells in zip(tasks, rows, strict=True):
-        tuned = tuned_mixup(task)
-        place = head.index(TUNED)
-        cells[place] += f" ({tuned.alpha})" if tuned else ""
+    rows = []
+    for task in tasks:
+        methods = [OURS, *(row(task, rival) for rival in RIVALS)]
+        seeds, tuned = task.shared(methods), tuned_mixup(task)
+        fields = _bold_best(task, methods, seeds)
+        if tuned:
+            place = head.index(TUNED) - 1
+            fields[place] = (*pieces(fields[place]), f" ({tuned.alpha})")
+        rows.append([task.title, *fields, str(len(seeds))])
     return table(head, rows)
 
 
@@ -51,7 +62,7 @@ def rivals(tasks: Tasks) -> str:
         for imperfect in (True, False):
             found = [against(task, rival) for task in tasks if task.claimed and task.imperfect is imperfect]
             below, surely = (sum(test(f) is True for f in found) for test in (is_below, surely_below))
-            above = sum(f is not None and f.low is not None and f.low > 0 for f in found)
+            above = sum(f is not None and f.above for f in found)
             measured = sum(f is not None for f in found)
             cells += [f"{below} of {measured}", str(surely), str(above)]
         rows.append(cells)
@@ -65,12 +76,11 @@ def alphas(tasks: Tasks) -> str:
     rows = []
     for task in tasks:
         tuned, by_name = tuned_mixup(task), {alpha(task, method): method for method in mixups(task)}
-        cells = []
+        fields: list[Field] = []
         for name in names:
-            error = tuned.errors.get(by_name.get(name, "")) if tuned else None
-            text = MISSING if error is None else f"{error:.2f}"
-            cells.append(f"**{text}**" if tuned and tuned.alpha == name else text)
-        rows.append([task.title, *cells, str(len(tuned.seeds)) if tuned else "0"])
+            text = _number(tuned.errors.get(by_name.get(name, "")) if tuned else None)
+            fields.append(bold(text) if tuned and tuned.alpha == name else text)
+        rows.append([task.title, *fields, str(len(tuned.seeds)) if tuned else "0"])
     return table(("selection error, %", *names, "seeds"), rows)
 
 
@@ -78,11 +88,12 @@ def calibration(tasks: Tasks) -> str:
     head = ("", "NLL: MetaMixUp", TUNED, "difference", "ECE, %: MetaMixUp", TUNED, "difference")
     rows = []
     for task in tasks:
-        cells = [task.title]
+        fields: list[Field] = [task.title]
+        methods = (OURS, row(task, TUNED))
         for key, digits in (("test_nll", 3), ("test_ece", 2)):
-            both = [_spread(task, method, key, digits) for method in (OURS, row(task, TUNED))]
-            cells += [*both, _difference(task, against(task, TUNED, key), digits)]
-        rows.append(cells)
+            both = [_spread(task, method, task.shared(methods, key), key, digits) for method in methods]
+            fields += [*both, _difference(task, against(task, TUNED, key), digits)]
+        rows.append(fields)
     return table(head, rows)
 
 
@@ -99,14 +110,27 @@ def cost(tasks: Tasks) -> str:
 
 
 def methods(tasks: Tasks) -> str:
-    """Every method on every task, clean and imperfect apart; the lowest of the contenders in bold."""
+    """Every method on every task, clean and imperfect apart; the lowest of the contenders in bold. Where a method has
+    fewer seeds than planned, their number stands beside its mean: it is no contender then."""
     parts = []
     for chosen in ([t for t in tasks if not t.imperfect], [t for t in tasks if t.imperfect]):
         labels = dict.fromkeys(label for task in chosen for label in task.labels.values())
-        columns = [dict(zip(task.labels.values(), _bold_best(task, list(task.labels)), strict=True)) for task in chosen]
+        columns = [dict(zip(task.labels.values(), _all_methods(task), strict=True)) for task in chosen]
         rows = [[label, *(column.get(label, "–") for column in columns)] for label in labels]
         parts.append(table(("test error, %", *(task.title for task in chosen)), rows))
     return "\n".join(part for part in parts if part)
+
+
+def _all_methods(task: Task) -> list[Field]:
+    whole = {m for m in task.labels if len(task.values(m)) >= min(task.seeds, len(task.values(OURS)))}
+    seeds = task.shared([method for method in task.labels if method in whole])
+    fields = iter(_bold_best(task, [method for method in task.labels if method in whole], seeds))
+    return [next(fields) if method in whole else _few(task, method) for method in task.labels]
+
+
+def _few(task: Task, method: str) -> Field:
+    seeds = tuple(task.values(method))
+    return f"{_spread(task, method, seeds)} {_seeds(len(seeds))}" if seeds else MISSING
 
 
 def weights(tasks: Tasks) -> str:
@@ -156,54 +180,46 @@ def summary(tasks: Tasks) -> str:
     head = ("test error, %", "baseline", "MixUp, best α", "MetaMixUp", "MetaMixUp − MixUp (95 %)")
     rows = []
     for task in tasks:
-        shown = _bold_best(task, [BASELINE, row(task, TUNED), OURS])
-        rows.append([task.title, *shown, _difference(task, against(task, TUNED))])
+        methods = [BASELINE, row(task, TUNED), OURS]
+        seeds = task.shared(methods)
+        difference = against(task, TUNED, seeds=seeds)
+        rows.append([task.title, *_bold_best(task, methods, seeds), _difference(task, difference)])
     return table(head, rows)
 
 
-def _bold_best(task: Task, chosen: Sequence[str | None]) -> list[str]:
-    """Mean ± deviation of each; the lowest in bold. Controls are no contenders."""
-    means = {m: mean for m in chosen if m and ":" not in m and (mean := task.mean(m)) is not None}
-    best = min(means.values(), default=None)
-    texts = [_spread(task, method) for method in chosen]
-    return [f"**{text}**" if m in means and means[m] == best else text for m, text in zip(chosen, texts, strict=True)]
+def _bold_best(task: Task, methods: Sequence[str | None], seeds: Sequence[int]) -> list[Field]:
+    """Mean ± deviation of each over these seeds; the lowest in bold. Controls are no contenders."""
+    means = {m: mean for m in methods if m and m not in task.controls and (mean := task.mean(m, seeds=seeds))}
+    best = min(means.values(), default=None) if len(seeds) >= FEWEST_SEEDS else None
+    texts = [_spread(task, method, seeds) for method in methods]
+    return [bold(text) if m in means and means[m] == best else text for m, text in zip(methods, texts, strict=True)]
 
 
-def _spread(task: Task, method: str | None, key: str = "test_error", digits: int = 2) -> str:
-    mean = task.mean(method, key) if method else None
-    if method is None or mean is None:
+def _spread(task: Task, method: str | None, seeds: Sequence[int], key: str = "test_error", digits: int = 2) -> str:
+    if method is None:
         return MISSING
-    std = task.std(method, key)
-    return f"{mean:.{digits}f}" + (f" ± {std:.{digits}f}" if std is not None else "")
+    return spread_text(task.mean(method, key, seeds), task.std(method, key, seeds), digits, MISSING)
 
 
-def _difference(task: Task, found: Difference | None, digits: int = 2) -> str:
+def _difference(task: Task, found: Difference | None, digits: int = 2) -> Field:
     """In bold where the interval excludes zero; with the number of seeds where that is not the planned one."""
     if found is None:
         return MISSING
-    text = difference_text({"diff": found.mean, "low": found.low, "high": found.high}, digits)
-    sure = found.low is not None and found.high is not None and (found.high < 0 or found.low > 0)
-    seeds = "" if found.seeds == task.seeds else f" ({found.seeds} {'seed' if found.seeds == 1 else 'seeds'})"
-    return (f"**{text}**" if sure else text) + seeds
+    text = difference_text(found, digits)
+    seeds = "" if found.seeds == task.seeds else f" {_seeds(found.seeds)}"
+    return (bold(text) if found.sure else text, seeds)
 
 
-def _seeds(task: Task) -> str:
-    """Of the default; the others' differences say where theirs are fewer."""
-    return str(len(task.values(OURS)))
+def _seeds(count: int) -> str:
+    return f"({count} {'seed' if count == 1 else 'seeds'})"
 
 
 def _number(value: float | None, digits: int = 2) -> str:
     return MISSING if value is None else f"{value:,.{digits}f}"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 1) -> str:
-    """Columns from the `right`-th on are set right, as numbers are; 0 is none of them."""
-    rows = list(rows)
-    if not rows:
-        return ""
-    marks = ["---:" if right and place >= right else "---" for place in range(len(head))]
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, marks, *rows)]
-    return "\n".join(lines) + "\n"
+def table(head: Sequence[str], rows: Iterable[Sequence[Field]], left: int = 1) -> str:
+    return as_markdown(TextTable(head, list(rows), left))
 
 
 TABLES: dict[str, Callable[[Tasks], str]] = {

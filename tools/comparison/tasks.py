@@ -6,32 +6,21 @@ A file `winners.jsonl` belongs to the recipe of that name, so that what has not 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 from metamixup.tables.cells import Cell, Choice, plan_cells
+from metamixup.tables.entry import Difference, mean_of, paired, std_of
 from metamixup.tables.recipe import Recipe, load_recipe
 from metamixup.tables.records import Record, read_records
-from metamixup.tables.table import paired
 
 OURS, BASELINE = "metamixup", "baseline"
 DATA = {"digits": "Digits", "mnist": "MNIST", "fashion": "Fashion-MNIST", "cifar10": "CIFAR-10"}
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Mean of ours minus theirs over the seeds that both have, and its 95 % interval, which takes two seeds."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    seeds: int
-
-
-@dataclass(frozen=True)
 class Task:
-    """`labels` are the planned methods in the recipe's order; `found` are records by method and seed. A task on which
-    only some of the methods are planned is shown, and no claim is about it."""
+    """labels: the planned methods in the recipe's order; controls: those of them that are no contenders; found: records
+    by method and seed. A task on which only some of the methods are planned is shown, and no claim is about it."""
 
     name: str
     title: str
@@ -39,6 +28,7 @@ class Task:
     claimed: bool
     seeds: int
     labels: dict[str, str]
+    controls: frozenset[str]
     found: dict[str, dict[int, Record]]
 
     def values(self, method: str, key: str = "test_error") -> dict[int, float]:
@@ -46,21 +36,28 @@ class Task:
         records = self.found.get(method, {})
         return {seed: record[key] for seed, record in sorted(records.items()) if record.get(key) is not None}
 
-    def mean(self, method: str, key: str = "test_error") -> float | None:
-        values = self.values(method, key)
-        return fmean(values.values()) if values else None
+    def shared(self, methods: Sequence[str | None], key: str = "test_error") -> tuple[int, ...]:
+        """The seeds that all of these methods have, those without any run left out: means over them can be compared."""
+        run = [set(values) for method in methods if method and (values := self.values(method, key))]
+        return tuple(sorted(set.intersection(*run))) if run else ()
 
-    def std(self, method: str, key: str = "test_error") -> float | None:
-        values = self.values(method, key)
-        return stdev(values.values()) if len(values) > 1 else None
+    def mean(self, method: str, key: str = "test_error", seeds: Sequence[int] | None = None) -> float | None:
+        """Over these seeds, or over all that there are."""
+        return mean_of(self._chosen(method, key, seeds))
 
-    def difference(self, ours: str, theirs: str, key: str = "test_error") -> Difference | None:
+    def std(self, method: str, key: str = "test_error", seeds: Sequence[int] | None = None) -> float | None:
+        return std_of(self._chosen(method, key, seeds))
+
+    def _chosen(self, method: str, key: str, seeds: Sequence[int] | None) -> list[float]:
+        return [value for seed, value in self.values(method, key).items() if seeds is None or seed in seeds]
+
+    def difference(
+        self, ours: str, theirs: str, key: str = "test_error", seeds: Sequence[int] | None = None
+    ) -> Difference | None:
+        """Ours minus theirs over the seeds that both have."""
         mine, other = self.values(ours, key), self.values(theirs, key)
-        differences = [mine[seed] - other[seed] for seed in mine if seed in other]
-        interval: Any = paired(differences)
-        if interval is None:
-            return None
-        return Difference(interval["diff"], interval["low"], interval["high"], len(differences))
+        both = [seed for seed in mine if seed in other and (seeds is None or seed in seeds)]
+        return paired([mine[seed] - other[seed] for seed in both])
 
 
 def read_tasks(path: Path) -> list[Task]:
@@ -72,7 +69,7 @@ def plan_tasks(recipe: Recipe, records: Sequence[Record]) -> list[Task]:
     columns: dict[str, list[Cell]] = {}
     for cell in plan_cells(recipe, Choice(controls=True)):
         columns.setdefault(cell.column, []).append(cell)
-    partial = {column.name or column.data for column in recipe.full.columns if column.rows is not None}
+    partial = {column.title for column in recipe.full.columns if column.rows is not None}
     found: dict[str, dict[int, Record]] = {}
     for record in records:
         found.setdefault(record["cell"], {})[record["seed"]] = record
@@ -86,8 +83,9 @@ def _task(name: str, cells: list[Cell], seeds: int, claimed: bool, found: dict[s
         imperfect=cells[0].given.get("corrupt.kind", "none") != "none",
         claimed=claimed,
         seeds=seeds,
-        labels={cell.row: cell.label for cell in cells},
-        found={cell.row: found.get(cell.name, {}) for cell in cells},
+        labels={cell.method: cell.label for cell in cells},
+        controls=frozenset(cell.method for cell in cells if cell.control),
+        found={cell.method: found.get(cell.name, {}) for cell in cells},
     )
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from metamixup.tables.grid import Grid
 from metamixup.tables.reproduce import Reproduction
-from metamixup.tables.table_files import difference_text, published_text
+from metamixup.tables.table_files import difference_text, published_text, spread_text
 
 
 class GridView:
@@ -58,10 +58,9 @@ def live_table(reproduction: Reproduction, grid: Grid, height: int) -> Table:
     for name in ("cell", "runs", "error %", "published", "− MixUp"):
         table.add_column(name, justify="left" if name == "cell" else "right")
     for entry, state in list(zip(entries, states, strict=True))[start : start + height]:
-        mean = "–" if entry["mean"] is None else f"{entry['mean']:.2f}"
-        table.add_row(
-            Text(entry["cell"]), state, mean, published_text(entry), difference_text(entry["paired_vs_mixup"])
-        )
+        mean = spread_text(entry.mean, None)
+        cell = Text(f"{entry.task}/{entry.name}")
+        table.add_row(cell, state, mean, published_text(entry), difference_text(entry.difference))
     return table
 
 

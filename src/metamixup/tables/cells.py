@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,17 @@ from metamixup.errors import UserError, unknown
 from metamixup.settings.registry import make_policy
 from metamixup.settings.resolve import resolve
 from metamixup.settings.schema import Settings, flat
+from metamixup.tables.entry import controlled
 from metamixup.tables.recipe import Column, Published, Recipe, Variant
 
 # Where files lie says nothing about a result, so it is not part of a run's name.
-PLACES = ("data_dir", "policy.replay")
+PATHS = ("data_dir", "policy.replay")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table: DATA/MODEL/METHOD. `given` are the dotted settings of its runs; `cost` is expected."""
+    """One number of a table: a row of the recipe in a column, or a control of that row. `given` are the dotted settings
+    of its runs; `cost` is what a run is expected to take."""
 
     column: str
     model: str
@@ -32,10 +34,20 @@ class Cell:
     cost: float
     against: str | None = None
     score: str = "test_error"
+    control: str = ""
+
+    @property
+    def task(self) -> str:
+        return f"{self.column}/{self.model}"
+
+    @property
+    def method(self) -> str:
+        """As users name it: `metamixup`, `metamixup:reverse`."""
+        return controlled(self.row, self.control)
 
     @property
     def name(self) -> str:
-        return f"{self.column}/{self.model}/{self.row}"
+        return f"{self.task}/{self.method}"
 
 
 @dataclass(frozen=True)
@@ -74,15 +86,16 @@ class Choice:
 def plan_cells(recipe: Recipe, choice: Choice) -> list[Cell]:
     variant = recipe.quick if choice.quick else recipe.full
     controls = variant.controls if choice.controls is None else choice.controls
-    offered = [name for row in recipe.rows for name in _with_controls(recipe, row, True)]
+    offered = {controlled(*planned): planned for row in recipe.rows for planned in _with_controls(recipe, row, True)}
     for method in choice.methods:
         if method not in offered:
             raise unknown("method of this table", method, offered)
+    chosen = {offered[method] for method in choice.methods}
     cells = [
-        _cell(recipe, choice, variant, column, row)
+        _cell(recipe, choice, variant, column, *planned)
         for column in variant.columns
-        for row in offered
-        if row in (choice.methods or _rows_of(recipe, column, controls))
+        for planned in offered.values()
+        if planned in (chosen or _rows_of(recipe, column, controls))
     ]
     for pattern in choice.only:
         if not any(fnmatchcase(cell.name, pattern) for cell in cells):
@@ -97,7 +110,7 @@ def plan_runs(cells: Sequence[Cell], seeds: Iterable[int], out: Path) -> list[Ru
     for cell in cells:
         for seed in seeds:
             source = None
-            if cell.row.endswith(":replay"):
+            if cell.control == "replay":
                 source = _source(cell, seed, seeds, out, runs)
             runs[cell.name, seed] = _run(cell, seed, out, source)
     return list(runs.values())
@@ -106,19 +119,18 @@ def plan_runs(cells: Sequence[Cell], seeds: Iterable[int], out: Path) -> list[Ru
 def _source(cell: Cell, seed: int, seeds: list[int], out: Path, runs: dict[tuple[str, int], Run]) -> Run:
     """The same cell without the control, of the next seed; with a single seed, an extra run that no table shows."""
     other = seeds[(seeds.index(seed) + 1) % len(seeds)] if len(seeds) > 1 else seed + 1
-    learned = cell.name.removesuffix(":replay")
-    if (learned, other) not in runs:
-        given = {**cell.given, "method": cell.given["method"].removesuffix(":replay")}
-        twin = Cell(cell.column, cell.model, cell.row.removesuffix(":replay"), cell.label, given, None, cell.cost)
-        runs[learned, other] = _run(twin, other, out, shown=False)
-    return runs[learned, other]
+    given = {**cell.given, "method": cell.given["method"].removesuffix(":replay")}
+    learned = replace(cell, given=given, control="", published=None, against=None, score="test_error")
+    if (learned.name, other) not in runs:
+        runs[learned.name, other] = _run(learned, other, out, shown=False)
+    return runs[learned.name, other]
 
 
 def _run(cell: Cell, seed: int, out: Path, source: Run | None = None, shown: bool = True) -> Run:
     """The folder is named by the settings: another recipe or version of it never takes over old results."""
-    kept = {key: value for key, value in _complete(cell.given).items() if key not in PLACES}
+    kept = {key: value for key, value in _complete(cell.given).items() if key not in PATHS}
     text = json.dumps([kept, seed, source.folder.name if source else None], sort_keys=True)
-    name = re.sub(r"[^A-Za-z0-9.+_-]+", "-", f"{cell.column}-{cell.model}-{cell.row}-seed{seed}")
+    name = re.sub(r"[^A-Za-z0-9.+_-]+", "-", f"{cell.column}-{cell.model}-{cell.method}-seed{seed}")
     mark = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
     return Run(cell, seed, out.absolute() / "runs" / f"{name}-{mark}", source, shown)
 
@@ -130,37 +142,38 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
         return given
 
 
-def _with_controls(recipe: Recipe, row: str, controls: bool) -> list[str]:
-    return [row, *(f"{row}:{control}" for control in recipe.rows[row].controls if controls)]
+def _with_controls(recipe: Recipe, row: str, controls: bool) -> list[tuple[str, str]]:
+    """(row, control): the row itself, and its controls."""
+    return [(row, ""), *((row, control) for control in recipe.rows[row].controls if controls)]
 
 
-def _rows_of(recipe: Recipe, column: Column, controls: bool) -> set[str]:
+def _rows_of(recipe: Recipe, column: Column, controls: bool) -> set[tuple[str, str]]:
     usual = [name for name, row in recipe.rows.items() if not row.on_demand]
     chosen = set(column.rows or column.published or usual)
     chosen |= {name for name, row in recipe.rows.items() if row.beside in chosen}
-    return {name for row in chosen for name in _with_controls(recipe, row, controls)}
+    return {planned for row in chosen for planned in _with_controls(recipe, row, controls)}
 
 
-def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name: str) -> Cell:
-    base_row, colon, control = name.partition(":")
-    row = recipe.rows[base_row]
+def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name: str, control: str) -> Cell:
+    row = recipe.rows[name]
+    method = row.method or name
     given = {
         **flat(variant.base),
         **flat(column.settings),
         **flat(row.settings),
-        **flat(variant.adjust.get(base_row, {})),
-        **flat(column.adjust.get(base_row, {})),
-        **{"data": column.data, "model": column.model, "method": (row.method or base_row) + colon + control},
+        **flat(variant.adjust.get(name, {})),
+        **flat(column.adjust.get(name, {})),
+        **{"data": column.data, "model": column.model, "method": controlled(method, control)},
         "threads": 1,
     }
     if choice.data_dir is not None:
         given["data_dir"] = choice.data_dir
-    if choice.rivals_use_meta and not learns({**given, "method": row.method or base_row}):
+    if choice.rivals_use_meta and not learns({**given, "method": method}):
         given["meta.in_train"] = True
-    label = (row.label or base_row) + (f", control: {control}" if control else "")
+    label = (row.label or name) + (f", control: {control}" if control else "")
     published = None if control else _published(recipe, column, name)
-    place, cost = column.name or column.data, column.cost * row.cost
-    return Cell(place, column.model, name, label, given, published, cost, row.against, row.score)
+    cost = column.cost * row.cost
+    return Cell(column.title, column.model, name, label, given, published, cost, row.against, row.score, control)
 
 
 def _published(recipe: Recipe, column: Column, row: str) -> Published | None:

@@ -63,6 +63,10 @@ class Column(Part):
     published: dict[str, Annotated[Published, BeforeValidator(_number)]] = {}
     cost: float = 0.0
 
+    @property
+    def title(self) -> str:
+        return self.name or self.data
+
 
 class Variant(Part):
     """One way to run a table: in full, or quick. `unit` is what its costs are counted in; `adjust` are settings of
@@ -93,15 +97,24 @@ class Recipe(Part):
         for variant in (self.full, self.quick):
             named += [("adjust", row) for row in variant.adjust]
             for column in variant.columns:
-                where = f"column {column.name or column.data}/{column.model}"
+                where = f"column {column.title}/{column.model}"
                 named += [(where, row) for row in (*column.published, *column.adjust, *(column.rows or ()))]
         for where, row in named:
             if row not in self.rows:
                 raise ValueError(f"{where}: {unknown('row', row, self.rows)}")
+        for variant in (self.full, self.quick):
+            _refuse_namesakes([f"{column.title}/{column.model}" for column in variant.columns])
         unmarked = {p.mark for c in self.full.columns for p in c.published.values() if p.mark} - set(self.marks)
         if unmarked:
             raise ValueError(f"marks without an explanation: {', '.join(sorted(unmarked))}")
         return self
+
+
+def _refuse_namesakes(columns: list[str]) -> None:
+    """The results of two columns of one name could not be told apart."""
+    for name in columns:
+        if columns.count(name) > 1:
+            raise ValueError(f"{columns.count(name)} columns are called {name}; give each a `name` of its own")
 
 
 def known_tables() -> list[str]:

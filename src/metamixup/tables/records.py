@@ -26,7 +26,7 @@ MOST_CLASSES = 20  # above, a table of class pairs would be larger than all the 
 def run_record(run: Run, summary: Mapping[str, Any]) -> Record:
     cell = run.cell
     return {
-        **{"cell": cell.name, "task": cell.column, "method": cell.row, "label": cell.label, "seed": run.seed},
+        **{"cell": cell.name, "task": cell.column, "method": cell.method, "label": cell.label, "seed": run.seed},
         **{key: summary.get(key) for key in dict.fromkeys((*SCORES, cell.score))},
         **{"epochs": summary.get("epochs"), "updates": summary.get("steps"), "device": summary.get("device")},
         **{key: summary.get(key) for key in ("train_seconds", "cpu_seconds")},
@@ -39,7 +39,7 @@ def policy_record(run: Run, summary: Mapping[str, Any]) -> Record:
     folder = RunFolder(run.folder)
     weights = [(line["epoch"], line["wrong_weight"]) for line in read_lines(folder.metrics) if "wrong_weight" in line]
     told = {} if not weights else {"wrong_share": wrong_share(run.cell, summary), "wrong_weight": thinned(weights)}
-    return told | class_record(read_lines(folder.lambdas), by_pair=":" not in run.cell.row)
+    return told | class_record(read_lines(folder.lambdas), by_pair=not run.cell.control)
 
 
 def wrong_share(cell: Cell, summary: Mapping[str, Any]) -> float:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from metamixup.engine.interrupt import listening
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.tables.cells import Cell, Choice, Run, plan_cells, plan_runs
 from metamixup.tables.check import refuse_problems
-from metamixup.tables.earlier import earlier_folder
+from metamixup.tables.entry import Entry
 from metamixup.tables.grid import Grid, State
+from metamixup.tables.older_version import run_of_older_version
 from metamixup.tables.recipe import Recipe
 from metamixup.tables.records import Record, run_record, write_records
 from metamixup.tables.runner import Runner
@@ -51,7 +51,7 @@ class Reproduction:
                 runner.close()
             return grid
 
-    def entries(self, grid: Grid) -> list[dict[str, Any]]:
+    def entries(self, grid: Grid) -> list[Entry]:
         summaries = {
             (run.cell.name, run.seed): state.summary
             for run, state in grid.states.items()
@@ -75,7 +75,7 @@ class Reproduction:
         of an earlier version count."""
         grid = Grid(self.runs, runner, 1)
         for run, state in grid.states.items():
-            if state.summary is None and (folder := earlier_folder(run)) is not None:
+            if state.summary is None and (folder := run_of_older_version(run)) is not None:
                 grid.states[run] = State("skipped", 1.0, summary=RunFolder(folder).read_summary())
         self.write(grid)
         return grid

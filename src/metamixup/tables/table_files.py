@@ -5,13 +5,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from metamixup.errors import UserError
 from metamixup.storage import write_atomically
+from metamixup.tables.entry import Difference, Entry, best_of, from_json, shared_seeds, to_json
+from metamixup.tables.text_table import Field, TextTable, as_html, as_markdown, bold, code
 
-Entry = dict[str, Any]
 HEAD = ("method", "error %", "published", "difference (95 %)", "seeds", "seconds", "cost")
+MISSING = "–"
 
 
 @dataclass(frozen=True)
@@ -27,37 +28,58 @@ class Frame:
 
 def write_table(out: Path, frame: Frame, entries: Sequence[Entry]) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / "table.json", (json.dumps(list(entries), indent=2, ensure_ascii=False) + "\n").encode())
-    write_atomically(out / "table.md", as_markdown(frame, entries).encode())
-    write_atomically(out / "table.html", as_html(frame, entries).encode())
+    stored = json.dumps([to_json(entry) for entry in entries], indent=2, ensure_ascii=False)
+    write_atomically(out / "table.json", f"{stored}\n".encode())
+    write_atomically(out / "table.md", markdown_page(frame, entries).encode())
+    write_atomically(out / "table.html", html_page(frame, entries).encode())
+
+
+def read_table(path: Path) -> tuple[list[Entry], int]:
+    """The entries of a table.json, and how many of them are none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path} is no table.json of `metamixup reproduce` ({error})") from error
+    if not isinstance(found, list):
+        raise UserError(f"{path} is no table.json of `metamixup reproduce`: it holds no list of cells")
+    entries = [entry for entry in map(from_json, found) if entry is not None]
+    return entries, len(found) - len(entries)
 
 
 def page_from(source: Path, title: str, notes: tuple[str, ...]) -> str:
     """The Markdown of a stored table.json, with the budget of each column."""
-    try:
-        entries = json.loads(source.read_text(encoding="utf-8"))
-        budgets = {f"{entry['cell'].rpartition('/')[0]}: {entry['budget']}.": None for entry in entries}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(f"{source} is no table.json of `metamixup reproduce` ({error})") from error
-    return as_markdown(Frame(title, (*notes, *budgets)), entries)
+    entries, _ = read_table(source)
+    budgets = {f"{entry.task}: {entry.budget}.": None for entry in entries if entry.budget}
+    return markdown_page(Frame(title, (*notes, *budgets)), entries)
 
 
-def as_markdown(frame: Frame, entries: Sequence[Entry]) -> str:
+def markdown_page(frame: Frame, entries: Sequence[Entry]) -> str:
     lines = [f"# {frame.title}", "", *(f"{remark}\n" for remark in _remarks(frame))]
-    for name, rows in _columns(entries):
-        lines += [f"## {name}", "", _line(HEAD), _line(["---", *["---:"] * (len(HEAD) - 1)])]
-        lines += [_line(_texts(row, frame, best=_is_best(row, rows))) for row in rows]
-        lines.append("")
+    for task, rows in by_task(entries).items():
+        lines += [f"## {task}", "", as_markdown(task_table(rows, frame.reference))]
     return "\n".join(lines)
 
 
-def as_html(frame: Frame, entries: Sequence[Entry]) -> str:
+def html_page(frame: Frame, entries: Sequence[Entry]) -> str:
     parts = [f"<h1>{html.escape(frame.title)}</h1>", *(f"<p>{html.escape(r)}</p>" for r in _remarks(frame))]
-    for name, rows in _columns(entries):
-        body = "".join(_html_row(row, frame, _is_best(row, rows)) for row in rows)
-        head = "".join(f"<th>{html.escape(h)}</th>" for h in HEAD)
-        parts.append(f"<h2>{html.escape(name)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    for task, rows in by_task(entries).items():
+        parts += [f"<h2>{html.escape(task)}</h2>", as_html(task_table(rows, frame.reference))]
     return PAGE.format(title=html.escape(frame.title), body="\n".join(parts))
+
+
+def by_task(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    grouped: dict[str, list[Entry]] = {}
+    for entry in entries:
+        grouped.setdefault(entry.task, []).append(entry)
+    return grouped
+
+
+def task_table(entries: Sequence[Entry], reference: str) -> TextTable:
+    """A row a method; the best contender in bold, controls faint."""
+    shown = shared_seeds(entries)
+    best = best_of(shown)
+    faint = frozenset(place for place, entry in enumerate(shown) if entry.control)
+    return TextTable(HEAD, [_fields(entry, reference, entry is best) for entry in shown], faint=faint)
 
 
 def _remarks(frame: Frame) -> list[str]:
@@ -69,69 +91,46 @@ def _remarks(frame: Frame) -> list[str]:
     return [fixed, *frame.remarks, *(f"{mark} {meaning}." for mark, meaning in frame.marks)]
 
 
-def _columns(entries: Sequence[Entry]) -> Iterable[tuple[str, list[Entry]]]:
-    grouped: dict[str, list[Entry]] = {}
-    for entry in entries:
-        grouped.setdefault(entry["cell"].rpartition("/")[0], []).append(entry)
-    return grouped.items()
-
-
-def _is_best(entry: Entry, rows: Sequence[Entry]) -> bool:
-    """Controls are no contenders."""
-    means = [r["mean"] for r in rows if r["mean"] is not None and ":" not in r["method"]]
-    return bool(means) and entry["mean"] == min(means) and ":" not in entry["method"]
-
-
-def _texts(entry: Entry, frame: Frame, best: bool) -> list[str]:
-    error = _with_spread(entry["mean"], entry["std"])
-    if entry.get("published_top5") is not None and entry["top5"] is not None:
-        error += f" / {entry['top5']:.2f}"
+def _fields(entry: Entry, reference: str, best: bool) -> list[Field]:
+    error = spread_text(entry.mean, entry.std)
+    if entry.published_top5 is not None and entry.top5 is not None:
+        error += f" / {entry.top5:.2f}"
     return [
-        f"{entry['label']} (`{entry['method']}`)",
-        f"**{error}**" if best else error,
+        (f"{entry.label} (", code(entry.name), ")"),
+        bold(error) if best else error,
         published_text(entry),
-        _difference(entry, frame),
-        str(len(entry["seeds"])),
-        "–" if entry["seconds"] is None else f"{entry['seconds']:.1f}",
-        "–" if entry["cost_ratio"] is None else f"{entry['cost_ratio']:.2f}",
+        _difference(entry, reference),
+        str(len(entry.seeds)),
+        MISSING if entry.seconds is None else f"{entry.seconds:.1f}",
+        MISSING if entry.cost_ratio is None else f"{entry.cost_ratio:.2f}",
     ]
 
 
-def _difference(entry: Entry, frame: Frame) -> str:
-    text, against = difference_text(entry["paired_vs_mixup"]), entry.get("against", frame.reference)
-    return text if text == "–" or against == frame.reference else f"{text} to `{against}`"
-
-
-def _html_row(entry: Entry, frame: Frame, best: bool) -> str:
-    name, *values = _texts(entry, frame, best=False)
-    cells = "".join(f"<td>{html.escape(value.replace('`', ''))}</td>" for value in values)
-    kind = ' class="best"' if best else ' class="control"' if ":" in entry["method"] else ""
-    return f"<tr{kind}><th>{html.escape(name.replace('`', ''))}</th>{cells}</tr>"
+def _difference(entry: Entry, reference: str) -> Field:
+    text = difference_text(entry.difference)
+    elsewhere = entry.difference is not None and entry.against not in ("", reference)
+    return (f"{text} to ", code(entry.against)) if elsewhere else text
 
 
 def published_text(entry: Entry) -> str:
-    if entry["published"] is None:
-        return "–"
-    text = _with_spread(entry["published"], entry["published_std"])
-    text += f" / {entry['published_top5']:.2f}" if entry["published_top5"] is not None else ""
-    return text + ("" if entry["provenance"] == "paper" else f" {entry['provenance']}")
+    if entry.published is None:
+        return MISSING
+    text = spread_text(entry.published, entry.published_std)
+    text += f" / {entry.published_top5:.2f}" if entry.published_top5 is not None else ""
+    return text + ("" if entry.provenance in (None, "paper") else f" {entry.provenance}")
 
 
-def difference_text(found: dict[str, float | None] | None, digits: int = 2) -> str:
-    if found is None or found["diff"] is None:
-        return "–"
-    interval = "" if found["low"] is None else f" [{found['low']:+.{digits}f}, {found['high']:+.{digits}f}]"
-    return f"{found['diff']:+.{digits}f}{interval}"
+def difference_text(found: Difference | None, digits: int = 2) -> str:
+    if found is None:
+        return MISSING
+    interval = "" if found.low is None else f" [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
+    return f"{found.mean:+.{digits}f}{interval}"
 
 
-def _with_spread(mean: float | None, std: float | None) -> str:
+def spread_text(mean: float | None, std: float | None, digits: int = 2, missing: str = MISSING) -> str:
     if mean is None:
-        return "–"
-    return f"{mean:.2f}" if std is None else f"{mean:.2f} ± {std:.2f}"
-
-
-def _line(values: Iterable[str]) -> str:
-    return "| " + " | ".join(value.replace("|", "\\|") for value in values) + " |"
+        return missing
+    return f"{mean:.{digits}f}" + ("" if std is None else f" ± {std:.{digits}f}")
 
 
 PAGE = """<!doctype html>
@@ -144,7 +143,6 @@ table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th, td {{ padding: .25rem .75rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }}
 th:first-child {{ text-align: left; font-weight: normal; }}
 thead th {{ font-weight: 600; border-bottom: 2px solid #888; }}
-tr.best td:nth-child(2) {{ font-weight: 700; }}
 tr.control {{ color: #666; }}
 @media (prefers-color-scheme: dark) {{ body {{ color: #ddd; background: #181818; }} tr.control {{ color: #999; }}
   th, td {{ border-color: #333; }} }}

@@ -37,10 +37,11 @@ def test_an_interval_with_zero_in_it_counts_for_the_mean_alone():
 def test_fewer_seeds_than_planned_decide_nothing_for_good():
     lines = [line for line in winning("noisy0") if line["cell"].endswith("metamixup") or line["seed"] < 2]
     found = judged(lines, clean=0, noisy=1)
-    assert (found[BELOW].verdict, found[SURELY].verdict) == ("met so far", "met so far")
+    assert found[BELOW].verdict == "met so far"
+    assert found[SURELY].verdict.startswith("open")  # two seeds make nothing sure
     lines = [line for line in lines if not line["cell"].endswith("/baseline")]
     lines += records("noisy0", "baseline", [1.0, 1.0])
-    assert judged(lines, clean=0, noisy=1)[BELOW].verdict == "**not met** so far"
+    assert judged(lines, clean=0, noisy=1)[BELOW].verdict == "not met so far"
 
 
 def test_missing_tasks_leave_a_claim_open_until_they_cannot_change_it():

@@ -18,10 +18,18 @@ def test_every_table_bears_any_part_of_the_records(name, lines):
 
 
 def test_errors_name_the_alpha_and_set_the_best_in_bold():
-    lines = records("clean0", "metamixup", [2.0, 3.0]) + records("clean0", "mixup-0.5", [4.0, 4.0])
-    lines += records("clean0", "metamixup:reverse", [1.0])
+    lines = records("clean0", "metamixup", [2.0, 3.0, 4.0]) + records("clean0", "mixup-0.5", [4.0, 4.0, 4.0])
+    lines += records("clean0", "metamixup:reverse", [1.0, 1.0, 1.0])
     row = errors(tasks(lines)).splitlines()[2]
-    assert row == "| Digits | **2.50 ± 0.71** | missing | 4.00 ± 0.00 (α = 0.5) | 1.00 | missing | missing | 2 |"
+    assert row.startswith("| Digits | **3.00 ± 1.00** | missing | 4.00 ± 0.00 (α = 0.5) | 1.00 ± 0.00 | missing |")
+
+
+def test_means_in_a_row_are_over_the_seeds_that_all_its_cells_share():
+    lines = records("clean0", "metamixup", [2.0, 3.0, 4.0, 90.0]) + records("clean0", "baseline", [5.0, 5.0, 8.0])
+    assert "| Digits | **3.00 ± 1.00** | 6.00 ± 1.73 |" in errors(tasks(lines))
+    assert "| Digits | 6.00 ± 1.73 | missing | **3.00 ± 1.00** |" in summary(tasks(lines))
+    few = records("clean0", "metamixup", [2.0, 3.0]) + records("clean0", "baseline", [5.0, 5.0])
+    assert "**" not in errors(tasks(few))
 
 
 def test_differences_tell_their_seeds_and_whether_zero_is_excluded():
@@ -31,9 +39,9 @@ def test_differences_tell_their_seeds_and_whether_zero_is_excluded():
 
 
 def test_the_short_table():
-    lines = records("clean0", "metamixup", [2.0, 3.0]) + records("clean0", "mixup", [1.0, 2.0])
+    lines = records("clean0", "metamixup", [2.0, 3.0, 4.01]) + records("clean0", "mixup", [1.0, 2.0, 3.0])
     row = summary(tasks(lines)).splitlines()[2]
-    assert row == "| Digits | missing | **1.50 ± 0.71** | 2.50 ± 0.71 | **+1.00 [+1.00, +1.00]** (2 seeds) |"
+    assert row == "| Digits | missing | **2.00 ± 1.00** | 3.00 ± 1.01 | **+1.00 [+0.99, +1.02]** |"
 
 
 def test_weights_of_labels_are_relative_to_their_number():

@@ -7,7 +7,7 @@ import pytest
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.settings.resolve import resolve, write_config
 from metamixup.tables.cells import Cell, Run
-from metamixup.tables.earlier import earlier_folder
+from metamixup.tables.older_version import run_of_older_version
 
 
 def planned(tmp_path, method="mixup", **given) -> Run:
@@ -28,24 +28,24 @@ def test_the_same_settings_under_another_name(tmp_path):
     run = planned(tmp_path)
     leave(run, "11111111", epochs=4)
     leave(run, "22222222", finished=False)
-    assert earlier_folder(run) is None
+    assert run_of_older_version(run) is None
     same = leave(run, "33333333", data_dir="elsewhere")
     text = same.config.read_text()
     assert "settle" in text
     same.config.write_text("\n".join(line for line in text.splitlines() if not line.startswith("settle")))
-    assert earlier_folder(run) == same.root  # a setting that it did not know is at its default
+    assert run_of_older_version(run) == same.root  # a setting that it did not know is at its default
 
 
 @pytest.mark.parametrize("method", ["metamixup", "metamixup:reverse", "reweight"])
 def test_what_learns_is_never_taken_over(tmp_path, method):
     run = planned(tmp_path, method)
     leave(run, "11111111")
-    assert earlier_folder(run) is None
+    assert run_of_older_version(run) is None
 
 
 def test_other_seeds_and_cells_are_no_kin_and_damaged_settings_no_match(tmp_path):
     run = planned(tmp_path)
     leave(Run(run.cell, 0, tmp_path / "digits-cnn3-mixup-seed00-00000000"), "11111111")
-    assert earlier_folder(run) is None
+    assert run_of_older_version(run) is None
     leave(run, "22222222").config.write_text("= broken")
-    assert earlier_folder(run) is None
+    assert run_of_older_version(run) is None
