@@ -1,13 +1,14 @@
 """Models by name: `cnn3`, `preact-resnet18`, `wrn-28-10` and any `wrn-D-K`, or a user's `package.module:function`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import nn
 
 from metamixup.errors import UserError, unknown
 from metamixup.models.cnn import cnn2d, cnn3, cnn_bn
+from metamixup.models.fast import fast
 from metamixup.models.own import own_model
 from metamixup.models.preact_block import PLAIN
 from metamixup.models.preact_resnet import preact_resnet, tiny_preact_resnet
@@ -20,6 +21,9 @@ MODELS: dict[str, Builder] = {
     "cnn3": cnn3,
     "cnn2d": cnn2d,
     "cnn-bn": cnn_bn,
+    "fast-s": lambda classes, channels, size: fast((32, 64, 64), classes, channels, size),
+    "fast-m": lambda classes, channels, size: fast((64, 128, 128), classes, channels, size),
+    "fast-l": lambda classes, channels, size: fast((64, 256, 256), classes, channels, size),
     "preact-resnet8-tiny": lambda classes, channels, _: tiny_preact_resnet(classes, channels),
     "preact-resnet8": lambda classes, channels, _: preact_resnet([1, 1, 1], 16, classes, channels),
     "preact-resnet8-half": lambda classes, channels, _: preact_resnet([1, 1, 1], 16, classes, channels, stride=2),
@@ -56,14 +60,26 @@ def build(name: str, num_classes: int, in_channels: int, image_size: int | tuple
         raise UserError(f"model {name!r}: {error}") from error
 
 
-def check(name: str, num_classes: int, in_channels: int, image_size: int | tuple[int, int]) -> None:
-    """Refuse a model that does not fit the data, before a run begins. Named models cost nothing: no memory is used."""
+def check(
+    name: str,
+    num_classes: int,
+    in_channels: int,
+    image_size: int | tuple[int, int],
+    also: Iterable[tuple[int, int]] = (),
+) -> None:
+    """Refuse a model that does not fit the data, before a run begins. Named models cost nothing: no memory is used.
+
+    also: other sizes that the images will have in training.
+    """
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
     with torch.random.fork_rng(devices=[]), torch.device("cpu" if ":" in name else "meta"), torch.no_grad():
-        try:
-            shape = tuple(build(name, num_classes, in_channels, size)(torch.zeros(2, in_channels, *size)).shape)
-        except (RuntimeError, ValueError) as error:
-            image = f"{in_channels}×{size[0]}×{size[1]}"
-            raise UserError(f"model {name!r} does not fit images of {image}: {error}") from error
-    if shape != (2, num_classes):
-        raise UserError(f"model {name!r} answers two images with shape {shape}, not (2, {num_classes}) logits")
+        model = None
+        for height, width in (size, *also):
+            try:
+                model = model or build(name, num_classes, in_channels, size)
+                shape = tuple(model(torch.zeros(2, in_channels, height, width)).shape)
+            except (RuntimeError, ValueError) as error:
+                image = f"{in_channels}×{height}×{width}"
+                raise UserError(f"model {name!r} does not fit images of {image}: {error}") from error
+            if shape != (2, num_classes):
+                raise UserError(f"model {name!r} answers two images with shape {shape}, not (2, {num_classes}) logits")
