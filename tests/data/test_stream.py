@@ -88,3 +88,25 @@ def test_floats_are_normalised_as_they_are_and_not_changed():
 def test_an_empty_stream_is_a_mistake():
     with pytest.raises(ValueError, match="no images"):
         stream(index=torch.arange(0))
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_alternating_flips_show_the_other_side_in_the_next_epoch(shift):
+    s = stream(48, augment=Augment(flip=True, shift=shift, alternate=True))
+    sides = [torch.zeros(48, dtype=torch.bool) for _ in range(3)]
+    for step in range(18):
+        _, _, index = s.batch(step)
+        sides[step // 6][index] = s._alternate(index, step // 6)
+    assert torch.equal(sides[0], ~sides[1])
+    assert torch.equal(sides[0], sides[2])
+    assert 12 < int(sides[0].sum()) < 36
+
+
+def test_alternating_flips_are_what_a_batch_shows():
+    plain, s = stream(48), stream(48, augment=Augment(flip=True, alternate=True), views=2)
+    (x, other), _, index = s.batch(7)
+    as_it_is, flip = plain.batch(7)[0], s._alternate(index, 1)
+    expected = torch.where(flip.view(-1, 1, 1, 1), as_it_is.flip(3), as_it_is)
+    assert torch.equal(x, expected)
+    assert torch.equal(other, expected.flip(3))
+    assert torch.equal(torch.cat([s.batch(7, rank, 2)[0][0] for rank in range(2)]), x)

@@ -18,6 +18,16 @@ def test_cosine_falls_from_one_to_nearly_zero():
     assert 0 < factors[-1] < 1e-3
 
 
+def test_a_triangle_rises_to_the_peak_and_falls_to_its_end():
+    schedule = Schedule(steps=100, shape="triangular")
+    factors = [schedule.factor(k) for k in range(101)]
+    assert factors[0] == pytest.approx(0.2)
+    assert max(factors) == factors[23] == pytest.approx(1.0)
+    assert factors[100] == pytest.approx(0.07)
+    assert all(a < b for a, b in pairwise(factors[:24]))
+    assert all(a > b for a, b in pairwise(factors[23:]))
+
+
 @pytest.mark.parametrize("epochs", [10, 20, 200, 600])
 def test_milestones_are_whole_epochs_where_the_share_is(epochs):
     steps_per_epoch = 7

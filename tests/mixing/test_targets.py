@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metamixup.mixing import sharpen, soft_cross_entropy, soft_labels
+from metamixup.mixing import sharpen, smoothed, soft_cross_entropy, soft_labels
 
 
 def test_indices_become_rows_and_soft_labels_pass():
@@ -34,3 +34,9 @@ def test_sharpening_keeps_a_distribution_and_its_order():
     sharp = sharpen(p, 0.5)
     torch.testing.assert_close(sharp, p**2 / (p**2).sum())
     torch.testing.assert_close(sharpen(p, 1.0), p)
+
+
+def test_smoothing_spreads_a_share_over_all_classes():
+    labels = torch.eye(4)
+    assert smoothed(labels, 0.0) is labels
+    torch.testing.assert_close(smoothed(labels, 0.2), 0.8 * labels + 0.05)

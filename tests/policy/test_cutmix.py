@@ -65,3 +65,10 @@ def test_images_of_another_size_are_refused():
 def test_the_same_generator_gives_the_same_boxes():
     assert torch.equal(drawn(12, 9, 5, 7).keep, drawn(12, 9, 5, 7).keep)
     assert not torch.equal(drawn(12, 9, 5, 7).keep, drawn(12, 9, 5, 8).keep)
+
+
+def test_boxes_follow_images_that_grow():
+    policy, pairs = CutMix((8, 8)), Pairs(torch.tensor([1, 0]), torch.eye(2))
+    policy.resize((4, 6))
+    generator = torch.Generator().manual_seed(0)
+    assert policy.mixture(policy.draw(pairs, generator), pairs, generator).inputs(torch.rand(2, 3, 4, 6)).ndim == 4

@@ -47,6 +47,7 @@ def test_the_meta_set_is_held_out_unless_it_is_kept_in():
         ({"augment__shift": 1, "augment__crop": 1}, "exclude each other"),
         ({"data": "mnist", "data_dir": "/nowhere"}, "no such folder"),
         ({"method": "mixup:reverse"}, "learns nothing"),
+        ({"model": "cnn3", "augment__grow": [4, 8]}, "does not fit images of 1×4×4"),
     ],
 )
 def test_mistakes_are_told(given, told):
@@ -63,3 +64,10 @@ def test_a_learned_policy_alone_needs_an_estimator():
 def test_every_optimizer_takes_its_settings(name):
     group = built(optimizer__name=name, optimizer__lr=0.03, optimizer__weight_decay=0.01).optimizer.param_groups[0]
     assert (group["lr"], group["weight_decay"]) == (0.03, 0.01)
+
+
+def test_a_whitening_layer_has_seen_the_training_images():
+    first, again, other = (built(model="fast-s", seed=seed) for seed in (0, 0, 1))
+    weights = [run.model.stages.whiten[0].weight for run in (first, again, other)]
+    assert torch.equal(weights[0], weights[1])
+    torch.testing.assert_close(weights[0], weights[2])  # the images alone decide, not the seed

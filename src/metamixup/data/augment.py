@@ -23,13 +23,15 @@ class Draw:
 
 @dataclass(frozen=True)
 class Augment:
-    """Mirror with probability ½, shift by up to ±`shift` pixels with reflection at the border (or, as `crop`, with
+    """Mirror with probability ½ (or, with `alternate`, each image in every other epoch: so that no epoch shows a side
+    that the last one has shown), shift by up to ±`shift` pixels with reflection at the border (or, as `crop`, with
     zeros: the same as pad-and-crop), and add Gaussian noise (for uint8 in units of the full range, 255)."""
 
     flip: bool = False
     shift: int = 0
     crop: int = 0
     noise: float = 0.0
+    alternate: bool = False
 
     def __post_init__(self) -> None:
         if self.shift < 0 or self.crop < 0 or self.noise < 0:

@@ -1,5 +1,7 @@
 """Batches as a pure function of the step: a resumed run reads what an uninterrupted one would have read."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -52,14 +54,22 @@ class Stream:
         low, high = (self.batch_size * r // world for r in (rank, rank + 1))
         start = position * self.batch_size
         index = self.order(epoch)[start + low : start + high]
+        alternate = self._alternate(index, epoch) if self.augment.flip and self.augment.alternate else None
         here = index.to(self.images.images.device)
         raw = self.images.images.index_select(0, here)
-        views = tuple(self._view(raw, step, view, low, high) for view in range(self.views))
+        views = tuple(self._view(raw, step, view, low, high, alternate) for view in range(self.views))
         return views if self.views > 1 else views[0], self.images.labels[index.to(self.images.labels.device)], index
 
-    def _view(self, raw: Tensor, step: int, view: int, low: int, high: int) -> Tensor:
+    def _alternate(self, index: Tensor, epoch: int) -> Tensor:
+        """(b,) which images are mirrored: a coin for each image of the set, turned over every epoch."""
+        coins = torch.rand(len(self.images), generator=derived_generator(self.seed, self.name, "flips")) < 0.5
+        return coins[index] ^ bool(epoch % 2)
+
+    def _view(self, raw: Tensor, step: int, view: int, low: int, high: int, alternate: Tensor | None) -> Tensor:
         generator = derived_generator(self.seed, self.name, "augment", step, view)
         draw = self.augment.draw((self.batch_size, *raw.shape[1:]), generator).part(low, high)
+        if alternate is not None:
+            draw = replace(draw, flip=alternate ^ bool(view % 2))
         return self.augment.disturb(self.normalise(self.augment.move(raw, draw)), draw)
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from metamixup import world
 from metamixup.engine.runtime import Runtime
+from metamixup.engine.views import Views, views
 
 BINS = 15  # of the calibration error
 Batches = Callable[[int, int], Iterator[tuple[Tensor, Tensor]]]
@@ -22,16 +23,18 @@ class EvaluationSet:
 
     name: str
     batches: Batches
+    views: Views = "plain"
 
 
 @torch.no_grad()
-def predict(model: nn.Module, images: EvaluationSet, runtime: Runtime) -> tuple[Tensor, Tensor]:
-    """Logits (N, C) and labels (N,), with the model in evaluation mode; its mode is put back."""
+def predict(model: nn.Module, images: EvaluationSet, runtime: Runtime, kind: Views = "plain") -> tuple[Tensor, Tensor]:
+    """Logits (N, C), of all views their mean, and labels (N,), with the model in evaluation mode; its mode is put
+    back."""
     mode = model.training
     model.eval()
     try:
         batches = images.batches(runtime.rank, runtime.world)
-        parts = [(model(runtime.to_device(x)).float().cpu(), y) for x, y in batches]
+        parts = [(_logits(model, x, runtime, kind), y) for x, y in batches]
     finally:
         model.train(mode)
     if not parts:  # more processes than batches
@@ -39,8 +42,19 @@ def predict(model: nn.Module, images: EvaluationSet, runtime: Runtime) -> tuple[
     return world.gathered(torch.cat([z for z, _ in parts])), world.gathered(torch.cat([y for _, y in parts]))
 
 
+def _logits(model: nn.Module, images: Tensor, runtime: Runtime, kind: Views) -> Tensor:
+    if kind == "plain":
+        return model(runtime.to_device(images)).float().cpu()
+    parts = [weight * model(runtime.to_device(view)).float().cpu() for weight, view in views(images, kind)]
+    return torch.stack(parts).sum(0)
+
+
 def evaluate(model: nn.Module, images: EvaluationSet, runtime: Runtime) -> dict[str, float]:
-    return scores(*predict(model, images, runtime))
+    """Scores of the images as they are; `error_views` beside them where the set asks for several views."""
+    found = scores(*predict(model, images, runtime))
+    if images.views == "plain":
+        return found
+    return {**found, "error_views": scores(*predict(model, images, runtime, images.views))["error"]}
 
 
 def scores(logits: Tensor, labels: Tensor) -> dict[str, float]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from torch.optim import Optimizer
 
-SHAPES = ("cosine", "step", "constant")
+SHAPES = ("cosine", "triangular", "step", "constant")
+START, PEAK, END = 0.2, 0.23, 0.07  # of the triangle: the first rate, the share of the run at its peak, the last rate
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,11 @@ class Schedule:
         """Of the step's learning rate; `step` counts from 0."""
         if step < self.warmup:
             return (step + 1) / self.warmup
-        share = (step - self.warmup) / max(1, self.steps - self.warmup)
+        share = min(1.0, (step - self.warmup) / max(1, self.steps - self.warmup))
         if self.shape == "cosine":
-            return 0.5 * (1 + math.cos(math.pi * min(1.0, share)))
+            return 0.5 * (1 + math.cos(math.pi * share))
+        if self.shape == "triangular":
+            return START + (1 - START) * share / PEAK if share < PEAK else 1 - (1 - END) * (share - PEAK) / (1 - PEAK)
         if self.shape == "step":
             # The tolerance keeps 0.3 of 200 epochs at epoch 60 in floating point.
             passed = sum(step >= m * self.steps - 1e-6 for m in self.milestones)

@@ -14,7 +14,7 @@ from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Source, Training
 from metamixup.meta import learning_rates
 from metamixup.methods.method import Batch, Net
-from metamixup.mixing import Mixture, Pairs, soft_cross_entropy, soft_labels
+from metamixup.mixing import Mixture, Pairs, smoothed, soft_cross_entropy, soft_labels
 from metamixup.seeding import derived_generator, derived_seed
 
 
@@ -54,8 +54,9 @@ class Stepper:
         total = self._descend(losses, step, lr)
         self._agree_on_buffers()
         t.method.after_step(t.model, batch)
-        if t.ema is not None:
-            t.ema.update(t.model, step)
+        for average in (t.slow, t.ema):
+            if average is not None:
+                average.update(t.model, step)
         ended = time.perf_counter()
         seconds = {"total": ended - started, "loader": loaded - started + reading, "meta": meta}
         seconds["cpu"] = time.process_time() - busy
@@ -75,14 +76,17 @@ class Stepper:
         return t.schedule.apply(t.optimizer, step)
 
     def _paired(self, batch: Batch, step: int) -> tuple[Batch, Pairs]:
+        """With partners and guesses; policies see labels as they are, losses see them smoothed."""
         t = self.training
         with torch.no_grad():
             batch = t.method.prepare(t.model, batch, derived_generator(t.seed, "prepare", step))
-        return batch, t.method.pairs(batch, derived_generator(t.seed, "partners", step))
+        pairs = t.method.pairs(batch, derived_generator(t.seed, "partners", step))
+        return replace(batch, y=smoothed(batch.y, t.smoothing)), pairs
 
     def _batch(self, step: int) -> Batch:
         t = self.training
         (x,), y, index = self._read(t.train, step)
+        t.stage.policy.resize(tuple(x.shape[2:]))
         epoch, progress = step // t.steps_per_epoch, step / t.steps
         batch = Batch(x, soft_labels(y, t.num_classes, x.dtype), index, epoch=epoch, step=step, progress=progress)
         if t.unlabelled is None or not t.method.unlabelled:
@@ -94,7 +98,8 @@ class Stepper:
     def _read(self, source: Source, step: int) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         r = self.runtime
         x, y, index = source.batch(step, r.rank, r.world)
-        return tuple(map(r.to_device, x if isinstance(x, tuple) else (x,))), y.to(r.device), index.to(r.device)
+        views = (self.training.growth(view, step) for view in (x if isinstance(x, tuple) else (x,)))
+        return tuple(map(r.to_device, views)), y.to(r.device), index.to(r.device)
 
     def _mixture(self, batch: Batch, pairs: Pairs, step: int) -> tuple[Mixture, float]:
         """The mixture of the step, and the seconds spent reading the meta batch."""

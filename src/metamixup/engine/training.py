@@ -9,12 +9,14 @@ from torch.optim import Optimizer
 
 from metamixup.engine.checkpoint import in_layout_of
 from metamixup.engine.evaluate import EvaluationSet
+from metamixup.engine.growth import Growth
 from metamixup.engine.schedule import Schedule
 from metamixup.errors import UserError
 from metamixup.meta import MetaStage
 from metamixup.methods.ema import EMA
 from metamixup.methods.guess_study import GuessStudy
 from metamixup.methods.method import Method
+from metamixup.methods.slow_weights import SlowWeights
 
 
 class Source(Protocol):
@@ -31,7 +33,8 @@ class Source(Protocol):
 @dataclass
 class Training:
     """`evaluation` sets are scored by name after each `evaluate_every`-th epoch and the last; `wrong` tells of each
-    training image whether its label was made wrong on purpose, for the record alone; `split` is kept with the run;
+    training image whether its label was made wrong on purpose, for the record alone; `smoothing` is the share of every
+    label that the loss sees spread over all classes; `split` is kept with the run;
     `fingerprint` tells this data from any other; `about` goes into the summary as it stands."""
 
     model: nn.Module
@@ -51,6 +54,9 @@ class Training:
     wrong: Tensor | None = None
     clip: float | None = None
     ema: EMA | None = None
+    slow: SlowWeights | None = None
+    growth: Growth = field(default_factory=Growth)
+    smoothing: float = 0.0
     compile: bool = False
     evaluate_every: int = 1
     checkpoint_minutes: float = 5.0
@@ -78,6 +84,8 @@ class Training:
         yield from ((f"method.{name}", module) for name, module in self.method.modules().items())
         if self.ema is not None:
             yield "ema", self.ema.module
+        if self.slow is not None:
+            yield "slow", self.slow.module
 
     def evaluated(self) -> tuple[str, nn.Module]:
         """The weights that are evaluated and kept: the method's choice, or the engine's moving average."""

@@ -1,11 +1,10 @@
 """Cross entropy of blended samples with blended labels (baseline, MixUp, fixed λ and MetaMixUp differ by policy alone),
 and of weighted samples that are not blended."""
 
-import torch
 from torch import Tensor
 
 from metamixup.methods.method import Batch, Method, Net
-from metamixup.mixing import Mixture, soft_cross_entropy
+from metamixup.mixing import Mixture, smoothed, soft_cross_entropy
 
 
 class Supervised(Method):
@@ -15,9 +14,7 @@ class Supervised(Method):
         self.smoothing = smoothing
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
-        labels = mixture.labels(batch.y)
-        if self.smoothing:
-            labels = labels.lerp(torch.full_like(labels, 1 / labels.shape[1]), self.smoothing)
+        labels = smoothed(mixture.labels(batch.y), self.smoothing)
         return {"supervised": soft_cross_entropy(net(mixture.inputs(batch.x)), labels)}
 
 

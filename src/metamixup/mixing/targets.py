@@ -16,6 +16,11 @@ def soft_labels(y: Tensor, num_classes: int, dtype: torch.dtype = torch.float32)
     return F.one_hot(y.long(), num_classes).to(dtype)
 
 
+def smoothed(labels: Tensor, share: float) -> Tensor:
+    """The same (B, C) distributions with that share of each spread over all classes."""
+    return labels.lerp(torch.full_like(labels, 1 / labels.shape[1]), share) if share else labels
+
+
 def soft_cross_entropy(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
     """−Σ_c y_c log softmax(z)_c. logits, targets: (B, C)."""
     return F.cross_entropy(logits, targets.to(logits.dtype), reduction=reduction)

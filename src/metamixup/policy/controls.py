@@ -27,6 +27,9 @@ class Control(Policy):
     def settle(self, rate: float) -> None:
         self.policy.settle(rate)
 
+    def resize(self, image_size: tuple[int, ...]) -> None:
+        self.policy.resize(image_size)
+
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         return self.policy.draw(pairs, generator)
 

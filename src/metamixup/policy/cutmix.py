@@ -26,8 +26,11 @@ class Regions(Mixture):
 class CutMix(Beta):
     """λ ~ Beta(α, α) asks for a box of the area 1 − λ around a uniform centre; what leaves the image is cut off."""
 
-    def __init__(self, image_size: tuple[int, int], alpha: float = 1.0, per: str = "sample"):
+    def __init__(self, image_size: tuple[int, ...], alpha: float = 1.0, per: str = "sample"):
         super().__init__(alpha, per)
+        self.image_size = image_size
+
+    def resize(self, image_size: tuple[int, ...]) -> None:
         self.image_size = image_size
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import torch
-
 from metamixup import world
 from metamixup.data.folder.workers import Progress
 from metamixup.engine.evaluate import evaluate
@@ -17,7 +15,7 @@ from metamixup.engine.runtime import Runtime
 from metamixup.errors import UserError
 from metamixup.runs.gallery import write_gallery
 from metamixup.runs.saved import load_weights, save_split, save_whitening
-from metamixup.settings.build import build_data, build_model, build_training, evaluation_set
+from metamixup.settings.build import build_data, build_model, build_training, test_set
 from metamixup.settings.resolve import contradiction, read_config, write_config
 from metamixup.settings.schema import Settings
 
@@ -138,6 +136,6 @@ def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, fl
     model = build_model(settings, found)
     load_weights(model, folder)
     runtime.adopt(model)
-    test = evaluation_set("test", found, found.test, torch.arange(len(found.test)))
+    test = test_set(settings, found)
     with runtime.autocast():
         return {f"test_{key}": round(value, 6) for key, value in evaluate(model, test, runtime).items()}

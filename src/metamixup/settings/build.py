@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from metamixup import __version__, data, models
 from metamixup.data import DataSet, ImageSet, Split, Stream
@@ -18,21 +17,23 @@ from metamixup.data.stream import Normalise
 from metamixup.data.subset import take_selection, take_subset
 from metamixup.data.whiten import scaled
 from metamixup.engine.evaluate import EvaluationSet
-from metamixup.engine.schedule import Schedule
+from metamixup.engine.growth import Growth, sized
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.meta import MetaStage
-from metamixup.methods.ema import EMA
 from metamixup.methods.guess_study import GuessStudy
 from metamixup.methods.method import Method
-from metamixup.models.pretrained import adopt, freeze, parameter_groups, read_weights
+from metamixup.models.pretrained import adopt, freeze, read_weights
+from metamixup.models.whitening import Whitening
 from metamixup.seeding import derived_generator, derived_seed
+from metamixup.settings.optimizers import build_average, build_lookahead, build_optimizer, build_schedule
 from metamixup.settings.registry import make_estimator, make_policy, method_entry
-from metamixup.settings.schema import CorruptSettings, OptimizerSettings, Settings, StartSettings
+from metamixup.settings.schema import CorruptSettings, Settings, StartSettings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
 T = TypeVar("T")
 EVALUATION_BATCH = 500
+WHITENED = 5000  # training images whose patches a whitening layer sees
 TRAIN_SAMPLE = 2000  # training images scored for `train_error`, of small sets a quarter
 
 
@@ -47,13 +48,17 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
         raise _no_unlabelled(settings)
     if method.unlabelled and settings.estimator.fraction < 1:
         raise UserError(f"estimator.fraction: {settings.method} counts guesses by the whole batch, so leave it at 1")
-    models.check(settings.model, found.num_classes, found.shape[0], found.shape[1:])
+    channels, *size = found.shape
+    growing = [sized(size, height) for height in settings.augment.grow]
+    models.check(settings.model, found.num_classes, channels, (size[0], size[1]), growing)
     stage = build_stage(settings, found)
     parts = build_split(settings, found)
     found, parts, wrong = corrupt(settings.corrupt, found, parts, settings.seed)
     train, meta, unlabelled = build_streams(settings, found, parts, method)
     steps_per_epoch = (unlabelled or train).steps_per_epoch
+    steps = settings.epochs * steps_per_epoch
     model = build_model(settings, found)
+    whiten_patches(model, found)
     prepare_start(settings.start, model)
     method.setup(model)
     return Training(
@@ -61,7 +66,7 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
         method=method,
         stage=stage,
         optimizer=build_optimizer(settings.optimizer, model, method, settings.start.slow),
-        schedule=build_schedule(settings.optimizer, settings.epochs, steps_per_epoch),
+        schedule=build_schedule(settings.optimizer, steps, steps_per_epoch),
         train=train,
         num_classes=found.num_classes,
         epochs=settings.epochs,
@@ -73,7 +78,10 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
         study=GuessStudy(unlabelled.images.labels) if unlabelled is not None and method.unlabelled else None,
         wrong=wrong if bool(wrong.any()) else None,
         clip=settings.optimizer.clip,
-        ema=EMA(model, settings.optimizer.ema) if settings.optimizer.ema is not None else None,
+        ema=build_average(settings.optimizer, model),
+        slow=build_lookahead(settings.optimizer, model, steps),
+        growth=Growth(tuple(settings.augment.grow), steps),
+        smoothing=settings.label_smoothing,
         compile=settings.compile,
         evaluate_every=settings.evaluate_every,
         checkpoint_minutes=settings.checkpoint_minutes,
@@ -162,7 +170,7 @@ def build_streams(
     seed, size = settings.seed, settings.batch_size
     chosen = settings.augment
     flip = found.flips if chosen.flip is None else chosen.flip
-    augment = made(lambda: data.Augment(flip, chosen.shift, chosen.crop, chosen.noise))
+    augment = made(lambda: data.Augment(flip, chosen.shift, chosen.crop, chosen.noise, chosen.alternate))
     train = Stream(found.train, parts.train, size, seed, "train", augment, found.mean, found.std)
     meta = Stream(
         found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", augment, found.mean, found.std
@@ -199,8 +207,12 @@ def build_evaluation(settings: Settings, found: DataSet, parts: Split) -> tuple[
         evaluation_set("train", found, found.train, sample),
         evaluation_set("meta", found, found.train, parts.meta),
         *([whole_set("selection", found, found.selection)] if found.selection is not None else []),
-        whole_set("test", found, found.test),
+        test_set(settings, found),
     )
+
+
+def test_set(settings: Settings, found: DataSet) -> EvaluationSet:
+    return replace(whole_set("test", found, found.test), views=settings.test_views)
 
 
 def whole_set(name: str, found: DataSet, images: ImageSet) -> EvaluationSet:
@@ -218,6 +230,15 @@ def evaluation_set(name: str, found: DataSet, images: ImageSet, index: Tensor) -
     return EvaluationSet(name, batches)
 
 
+def whiten_patches(model: nn.Module, found: DataSet) -> None:
+    """A whitening layer looks at training images once, evenly spread; their labels play no part."""
+    for layer in model.modules():
+        if isinstance(layer, Whitening):
+            seen = torch.linspace(0, len(found.train) - 1, min(len(found.train), WHITENED)).long()
+            images = found.train.images[seen]
+            layer.fit(Normalise(found.mean, found.std, images)(images))
+
+
 def prepare_start(settings: StartSettings, model: nn.Module) -> None:
     """Weights that the user brings, and layers that stand still."""
     if settings.weights is not None:
@@ -225,28 +246,6 @@ def prepare_start(settings: StartSettings, model: nn.Module) -> None:
     freeze(model, settings.freeze)
     if not any(p.requires_grad for p in model.parameters()):
         raise UserError("every layer is frozen (start.freeze), so there is nothing to train; leave out the last one")
-
-
-def build_optimizer(settings: OptimizerSettings, model: nn.Module, method: Method, slow: float = 1.0) -> Optimizer:
-    """`slow` is a factor on the learning rate of all layers before the classifier."""
-    others = [p for network in method.modules().values() for p in network.parameters() if p.requires_grad]
-    parameters: Any = [*(p for p in model.parameters() if p.requires_grad), *others]
-    if slow != 1:
-        parameters = [*parameter_groups(model, settings.lr, slow), *([{"params": others}] if others else [])]
-    if settings.name == "sgd":
-        return SGD(parameters, settings.lr, settings.momentum, 0.0, settings.weight_decay, settings.nesterov)
-    kind = Adam if settings.name == "adam" else AdamW
-    return kind(parameters, settings.lr, weight_decay=settings.weight_decay)
-
-
-def build_schedule(settings: OptimizerSettings, epochs: int, steps_per_epoch: int) -> Schedule:
-    return Schedule(
-        steps=epochs * steps_per_epoch,
-        shape=settings.schedule,
-        warmup=round(settings.warmup_epochs * steps_per_epoch),
-        milestones=tuple(settings.milestones),
-        gamma=settings.gamma,
-    )
 
 
 def _about(settings: Settings, found: DataSet, parts: Split) -> dict[str, Any]:

@@ -18,19 +18,23 @@ class Section(BaseModel):
 
 
 class OptimizerSettings(Section):
-    """How weights are moved. `milestones` are shares of the run; `clip` bounds the gradient's norm."""
+    """How weights are moved. `milestones` are shares of the run; `clip` bounds the gradient's norm; `ema` is the decay
+    of averaged weights that are evaluated in place of the trained ones; with `lookahead` the trained ones jump to their
+    average on every so many steps; `norm_bias` is a factor on the learning rate of BatchNorm's biases."""
 
     name: Literal["sgd", "adam", "adamw"] = "sgd"
     lr: Positive = 0.1
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     nesterov: bool = False
     weight_decay: NotNegative = 1e-4
-    schedule: Literal["cosine", "step", "constant"] = "cosine"
+    schedule: Literal["cosine", "triangular", "step", "constant"] = "cosine"
     milestones: list[Share] = [0.3, 0.6, 0.9]
     gamma: Annotated[float, Field(gt=0, le=1)] = 0.1
     warmup_epochs: NotNegative = 0.0
     clip: Positive | None = None
     ema: Annotated[float, Field(ge=0, lt=1)] | None = None
+    lookahead: Count | None = None
+    norm_bias: Positive = 1.0
 
 
 class PolicySettings(Section):
@@ -78,12 +82,15 @@ class StartSettings(Section):
 
 
 class AugmentSettings(Section):
-    """flip left out: as the data set allows. shift reflects at the border, crop fills with zeros, both in pixels."""
+    """flip left out: as the data set allows; alternate: each image in every other epoch. shift reflects at the border,
+    crop fills with zeros, both in pixels. grow: the heights that training images have in equal parts of the run."""
 
     flip: bool | None = None
+    alternate: bool = False
     shift: Annotated[int, Field(ge=0)] = 0
     crop: Annotated[int, Field(ge=0)] = 0
     noise: NotNegative = 0.0
+    grow: list[Count] = []
 
 
 class MetaSettings(Section):
@@ -150,6 +157,8 @@ class Settings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["32", "64", "bf16-mixed", "16-mixed"] = "32"
     compile: bool = False
+    label_smoothing: Share = 0.0
+    test_views: Literal["plain", "flip", "shift", "flip+shift"] = "plain"
     evaluate_every: Count = 1
     checkpoint_minutes: Positive = 5.0
     optimizer: OptimizerSettings = OptimizerSettings()

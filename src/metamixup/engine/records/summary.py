@@ -7,7 +7,7 @@ from typing import Any
 
 from metamixup.engine.training import Training
 
-SCORE = re.compile(r"(train|meta|selection|test)_(error|error_top5|nll|ece)")
+SCORE = re.compile(r"(train|meta|selection|test)_(error|error_top5|error_views|nll|ece)")
 
 
 def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
