@@ -43,3 +43,36 @@ def test_all_problems_are_told_at_once_and_each_once(tmp_path, monkeypatch):
 def test_an_unknown_method_is_a_problem_of_its_row(tmp_path):
     with pytest.raises(UserError, match="digits/cnn3/mine: unknown method 'mixupp'; did you mean 'mixup'"):
         refuse_problems(runs(tmp_path, {"data": "digits", "model": "cnn3"}, rows={"mine": {"method": "mixupp"}}))
+
+
+def told(tmp_path, *columns: dict, rows: dict | None = None) -> str:
+    with pytest.raises(UserError) as caught:
+        refuse_problems(runs(tmp_path, *columns, rows=rows))
+    return str(caught.value)
+
+
+def test_start_weights_are_looked_for(tmp_path):
+    missing = {"settings": {"start": {"weights": str(tmp_path / "none.safetensors")}}}
+    assert "none.safetensors" in told(tmp_path, {"data": "digits", "model": "cnn3"}, rows={"baseline": missing})
+
+
+def test_one_method_does_not_answer_for_another(tmp_path):
+    rows = {"baseline": {}, "pseudo-label": {}}
+    text = told(tmp_path, {"data": "digits", "model": "cnn3"}, rows=rows)
+    assert "digits/cnn3/pseudo-label: method 'pseudo-label' needs unlabelled images" in text
+
+
+def test_one_selection_set_does_not_answer_for_another(tmp_path):
+    columns = [
+        {"data": "digits", "model": "cnn3", "name": f"chosen{size}", "settings": {"selection": size}}
+        for size in (100, 100_000)
+    ]
+    assert "chosen100000/cnn3/baseline" in told(tmp_path, *columns)
+
+
+def test_several_problems_of_one_run_are_told_at_once(tmp_path):
+    settings = {"start": {"freeze": ["nowhere"]}, "policy": {"name": "nosuch"}}
+    text = told(tmp_path, {"data": "digits", "model": "cnn3", "settings": settings})
+    assert text.startswith("nothing was started, since 2 problem(s)")
+    assert "nowhere" in text
+    assert "nosuch" in text

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -10,15 +10,15 @@ from torch import Tensor, nn
 
 from metamixup.analysis.records import Records, read_run
 from metamixup.data import DataSet, ImageSet, Split
-from metamixup.data.stream import Normalise
+from metamixup.data.stream import Normalise, Stream
 from metamixup.engine import checkpoint
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime, usable_threads
 from metamixup.engine.step import Stepper
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
-from metamixup.runs.saved import load_weights
-from metamixup.settings.build import build_data, build_split, build_training
+from metamixup.runs.saved import load_weights, read_split
+from metamixup.settings.build import build_data, build_training
 from metamixup.settings.resolve import read_config
 
 BATCH = 500
@@ -26,12 +26,15 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Rebuilt:
+    """found: the data with the labels that the run was trained on; split: which images it was trained on; whole: was
+    the policy found too? The weights alone do not hold it."""
+
     records: Records
     found: DataSet
     split: Split
     training: Training
     stepper: Stepper
-    whole: bool = True  # from a checkpoint, which holds the policy too; the weights alone do not
+    whole: bool = True
 
     @property
     def model(self) -> nn.Module:
@@ -90,7 +93,18 @@ def rebuild(path: Path, data_dir: str | None = None) -> Rebuilt:
     whole = _restored(training, folder)
     if not whole:
         load_weights(training.evaluated()[1], folder)
-    return Rebuilt(records, found, build_split(settings, found), training, stepper, whole)
+    return Rebuilt(records, _as_trained(found, training), _split(folder, training), training, stepper, whole)
+
+
+def _as_trained(found: DataSet, training: Training) -> DataSet:
+    """With the labels that the run was given, wrong ones included."""
+    assert isinstance(training.train, Stream)
+    return replace(found, train=training.train.images)
+
+
+def _split(folder: RunFolder, training: Training) -> Split:
+    """As the run stored it; those of older versions did not."""
+    return Split(**(read_split(folder) if folder.split.exists() else training.split))
 
 
 def _restored(training: Training, folder: RunFolder) -> bool:

@@ -12,10 +12,8 @@ from metamixup.analysis.lipschitz_study import SEGMENTS, lipschitz_study
 from metamixup.analysis.loss import loss_study
 from metamixup.analysis.rebuild import Rebuilt, rebuild
 from metamixup.analysis.records import Records, read_run
-from metamixup.analysis.sigma import DROPS, SIGMA
 from metamixup.analysis.study import Study
-from metamixup.analysis.sweep import Sweep, sweep_runs, sweep_study
-from metamixup.analysis.validation_size import PER_CLASS, VALIDATION_SIZE
+from metamixup.analysis.sweep import SIGMA, VALIDATION_SIZE, Sweep, sweep_runs, sweep_study
 from metamixup.errors import UserError, unknown
 
 
@@ -58,12 +56,12 @@ def _frequency(paths: Sequence[Path], options: Options) -> Study:
     return lambda_frequency_study(_records(paths), *(options.values or [1.0])[:1])
 
 
-def _swept(sweep: Sweep, values: Sequence[float]) -> Callable[[Sequence[Path], Options], Study]:
+def _swept(sweep: Sweep) -> Callable[[Sequence[Path], Options], Study]:
     def make(paths: Sequence[Path], options: Options) -> Study:
         """Runs that differ in the setting are taken as the sweep; others are where one starts from."""
         runs = _records(paths)
         if len({run.setting(sweep.key) for run in runs}) < 2 or options.values:
-            runs = sweep_runs(paths, sweep.key, options.values or values, options.seeds or 1, options.out)
+            runs = sweep_runs(paths, sweep.key, options.values or sweep.values, options.seeds or 1, options.out)
         return sweep_study(sweep, runs)
 
     return make
@@ -72,9 +70,7 @@ def _swept(sweep: Sweep, values: Sequence[float]) -> Callable[[Sequence[Path], O
 _SWEEPS = ("data_dir", "values", "seeds")
 STUDIES: dict[str, Entry] = {
     "loss": Entry("training loss by epoch", lambda paths, _: loss_study(_records(paths))),
-    "validation-size": Entry(
-        "error by size of the meta set (runs the sweep)", _swept(VALIDATION_SIZE, PER_CLASS), _SWEEPS
-    ),
+    "validation-size": Entry("error by size of the meta set (runs the sweep)", _swept(VALIDATION_SIZE), _SWEEPS),
     "intrusion": Entry(
         "distance from blends to real samples of other labels",
         lambda paths, o: intrusion_study(_rebuilt(paths, o), o.samples or SAMPLES),
@@ -89,7 +85,7 @@ STUDIES: dict[str, Entry] = {
         "how often each λ was used, against its Beta(α, α) (--values α)", _frequency, ("values",)
     ),
     "lambda-by-class": Entry("λ over class pairs at chosen epochs", _by_class, ("epochs",)),
-    "sigma": Entry("error by σ_d of metamixup+apl (runs the sweep)", _swept(SIGMA, DROPS), _SWEEPS),
+    "sigma": Entry("error by σ_d of metamixup+apl (runs the sweep)", _swept(SIGMA), _SWEEPS),
     "lipschitz": Entry(
         "Proposition 1: gap against bound",
         lambda paths, o: lipschitz_study(_rebuilt(paths, o), o.samples or SEGMENTS),

@@ -19,13 +19,34 @@ from metamixup.settings.schema import Settings, check, flat, nested
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is varied, and how its figure is called. `published` gives the paper's numbers for a task, by value."""
+    """What is varied (Section IV-D), by which `values`, and how its figure is called. `published` gives the paper's
+    numbers for a task, by value."""
 
     name: str
     key: str
     title: str
     axis: str
+    values: tuple[float, ...]
     published: Callable[[Records], dict[float, float]] = lambda run: {}
+
+
+# The paper's table of σ_d, by data set and number of labels.
+DROPS = (0.01, 0.05, 0.1, 0.2)
+PUBLISHED_SIGMA = {
+    ("cifar10", 4000): dict(zip(DROPS, (11.84, 11.50, 11.22, 11.98), strict=True)),
+    ("svhn", 1000): dict(zip(DROPS, (5.94, 5.34, 5.55, 5.67), strict=True)),
+}
+
+
+def published_sigma(run: Records) -> dict[float, float]:
+    return PUBLISHED_SIGMA.get((run.setting("data"), run.setting("ssl.labels")), {})
+
+
+# By σ_d the threshold of pseudo-labels falls. The paper's figure of meta sets gives no numbers to set beside it.
+SIGMA = Sweep("sigma", "ssl.sigma_drop", "Sensitivity to σ_d", "σ_d", DROPS, published_sigma)
+VALIDATION_SIZE = Sweep(
+    "validation-size", "meta.per_class", "Size of the meta set", "meta images a class", (10, 20, 50, 100, 200)
+)
 
 
 def sweep_runs(bases: Sequence[Path], key: str, values: Sequence[float], seeds: int, out: Path) -> list[Records]:

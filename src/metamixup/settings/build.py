@@ -44,13 +44,8 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     """
     method = made(lambda: method_entry(settings.method).make(settings))
     found = found or build_data(settings)
-    if method.unlabelled and not few_labels(settings, found):
-        raise _no_unlabelled(settings)
-    if method.unlabelled and settings.estimator.fraction < 1:
-        raise UserError(f"estimator.fraction: {settings.method} counts guesses by the whole batch, so leave it at 1")
-    channels, *size = found.shape
-    growing = [sized(size, height) for height in settings.augment.grow]
-    models.check(settings.model, found.num_classes, channels, (size[0], size[1]), growing)
+    check_method(settings, found, method)
+    check_model(settings, found)
     stage = build_stage(settings, found)
     parts = build_split(settings, found)
     found, parts, wrong = corrupt(settings.corrupt, found, parts, settings.seed)
@@ -89,6 +84,21 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
         fingerprint=fingerprint(found),
         about=_about(settings, found, parts),
     )
+
+
+def check_method(settings: Settings, found: DataSet, method: Method) -> None:
+    """Refuse a method that these settings and data cannot serve."""
+    if method.unlabelled and not few_labels(settings, found):
+        raise _no_unlabelled(settings)
+    if method.unlabelled and settings.estimator.fraction < 1:
+        raise UserError(f"estimator.fraction: {settings.method} counts guesses by the whole batch, so leave it at 1")
+
+
+def check_model(settings: Settings, found: DataSet) -> None:
+    """Refuse a model that cannot take the images in every size that they grow through."""
+    channels, *size = found.shape
+    growing = [sized(size, height) for height in settings.augment.grow]
+    models.check(settings.model, found.num_classes, channels, (size[0], size[1]), growing)
 
 
 def made(make: Callable[[], T]) -> T:

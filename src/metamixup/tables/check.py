@@ -1,22 +1,34 @@
-"""What would stop the runs of a grid, found before the first one starts: settings, data, splits and models."""
+"""What would stop the runs of a grid, found before the first one starts: settings, data, splits, streams, models and
+start weights."""
 
 from collections.abc import Sequence
 
-from metamixup import models
 from metamixup.data import DataSet
 from metamixup.errors import UserError
-from metamixup.settings.build import build_data, build_split
-from metamixup.settings.registry import make_estimator, make_policy
-from metamixup.settings.schema import Settings
+from metamixup.settings.build import (
+    build_data,
+    build_model,
+    build_split,
+    build_streams,
+    check_method,
+    check_model,
+    corrupt,
+    made,
+    prepare_start,
+)
+from metamixup.settings.registry import make_estimator, make_policy, method_entry
+from metamixup.settings.schema import Settings, StartSettings
 from metamixup.tables.cells import Run
+
+# What decides when a run ends, how fast it goes or what it draws, not whether it can be made.
+HARMLESS = {"seed", "epochs", "threads", "device", "compile", "evaluate_every", "checkpoint_minutes"}
 
 
 def refuse_problems(runs: Sequence[Run]) -> None:
     """Raise one error that tells all of them, each once, with the first cell that has it."""
     checker, told = Checker(), dict[str, str]()
     for run in runs:
-        problem = checker(run)
-        if problem is not None:
+        for problem in checker(run):
             told.setdefault(problem, run.cell.name)
     if told:
         lines = [f"  {name}: {problem}" for problem, name in told.items()]
@@ -24,28 +36,25 @@ def refuse_problems(runs: Sequence[Run]) -> None:
 
 
 class Checker:
-    """Remembers what it has loaded and checked, so that a grid of hundreds of runs is checked in seconds."""
+    """Loads each data set and checks each setting once, so that a grid of hundreds of runs is checked in seconds."""
 
     def __init__(self) -> None:
-        self.data: dict[tuple[object, ...], DataSet | str] = {}
-        self.seen: dict[tuple[object, ...], str | None] = {}
+        self.data: dict[str, DataSet | str] = {}
+        self.checked: dict[str, list[str]] = {}
 
-    def __call__(self, run: Run) -> str | None:
+    def __call__(self, run: Run) -> list[str]:
         try:
             settings = run.settings()
             found = self.load(settings)
-            if run.source is None:
-                make_estimator(settings.estimator, make_policy(settings, found.shape[1:]))
         except UserError as error:
-            return str(error)
-        # The seed decides which images are in a split, not whether it can be made.
-        key = (settings.data, settings.subset, settings.image_size, settings.model, settings.meta, settings.ssl)
-        if key not in self.seen:
-            self.seen[key] = self.fit(settings, found)
-        return self.seen[key]
+            return [str(error)]
+        key = settings.model_dump_json(exclude=HARMLESS)
+        if key not in self.checked:
+            self.checked[key] = problems(settings, found, replayed=run.source is not None)
+        return self.checked[key]
 
     def load(self, settings: Settings) -> DataSet:
-        key = (settings.data, settings.data_dir, settings.image_size, settings.subset)
+        key = settings.model_dump_json(include={"data", "data_dir", "image_size", "subset", "selection", "pixels"})
         if key not in self.data:
             try:
                 self.data[key] = build_data(settings)
@@ -56,10 +65,28 @@ class Checker:
             raise UserError(found)
         return found
 
-    def fit(self, settings: Settings, found: DataSet) -> str | None:
+
+def problems(settings: Settings, found: DataSet, replayed: bool) -> list[str]:
+    """All reasons why such a run cannot be made; `replayed`: its policy is one that another run has yet to learn."""
+
+    def fit_policy() -> None:
+        make_estimator(settings.estimator, make_policy(settings, found.shape[1:]))
+
+    def fit_streams() -> None:
+        method = made(lambda: method_entry(settings.method).make(settings))
+        check_method(settings, found, method)
+        spoilt, parts, _ = corrupt(settings.corrupt, found, build_split(settings, found), settings.seed)
+        made(lambda: build_streams(settings, spoilt, parts, method))
+
+    def fit_model() -> None:
+        check_model(settings, found)
+        if settings.start != StartSettings():
+            prepare_start(settings.start, build_model(settings, found))
+
+    told = []
+    for part in (fit_streams, fit_model) if replayed else (fit_policy, fit_streams, fit_model):
         try:
-            build_split(settings, found)
-            models.check(settings.model, found.num_classes, found.shape[0], found.shape[1:])
+            part()
         except UserError as error:
-            return str(error)
-        return None
+            told.append(str(error))
+    return list(dict.fromkeys(told))
