@@ -44,7 +44,7 @@ from metamixup.errors import UserError
 from metamixup.models.pretrained import read_weights
 from metamixup.report.grid import grid_context
 from metamixup.runs.saved import read_split
-from metamixup.settings.resolve import read_config
+from metamixup.settings.config import read_config
 from metamixup.settings.schema import Settings
 from metamixup.tables.recipe import read_recipe
 from metamixup.tables.records import read_records

@@ -15,9 +15,9 @@ from documents import ROOT, blocks, pages, python
 
 from metamixup.cli import run
 from metamixup.cli.app import app
-from metamixup.settings.registry import ESTIMATORS
+from metamixup.settings.choices import ESTIMATORS
+from metamixup.settings.dotted import flat
 from metamixup.settings.resolve import resolve
-from metamixup.settings.schema import flat
 
 LINK = re.compile(r"(?<!`)!?\[[^\]]*\]\(([^)\s]+)\)")
 

@@ -8,7 +8,8 @@ from analysis.small import SMALL
 from metamixup.analysis.rebuild import rebuild
 from metamixup.analysis.studies import STUDIES, Options, make_study
 from metamixup.errors import UserError
-from metamixup.settings.resolve import resolve, write_config
+from metamixup.settings.config import write_config
+from metamixup.settings.resolve import resolve
 
 
 def made(name, runs, out, **options):

@@ -73,7 +73,7 @@ CASES = {
     "head, plain": lambda: (InParts(), MetaStage(Learned(), Head.plain())),
     "finite difference": lambda: (InParts(), MetaStage(Learned(), FiniteDifference())),
     "persistent, exact": lambda: (InParts(), MetaStage(Persistent(), Exact())),
-    "persistent, head": lambda: (InParts(), MetaStage(Persistent("same-class", one_step=Learned()), Head())),
+    "persistent, head": lambda: (InParts(), MetaStage(Persistent("same-class", one_step=True), Head())),
     "mixup": lambda: (InParts(), MetaStage(Beta())),
     "pseudo-label": lambda: (UnlabelledInParts(0.4), MetaStage(Learned(), Head())),
 }

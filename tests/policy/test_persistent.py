@@ -83,7 +83,7 @@ def test_the_table_is_bounded_and_whole_for_a_thousand_classes():
 
 def test_combined_with_the_one_step_refinement_or_alone():
     pairs, grad = pairs_of(3), torch.randn(64, generator=torch.Generator().manual_seed(1))
-    alone, both = Persistent(), Persistent(one_step=Learned())
+    alone, both = Persistent(), Persistent(one_step=True)
     lam = alone.draw(pairs, torch.Generator().manual_seed(2))
     assert torch.equal(alone.refine(lam, grad, pairs), lam)
     torch.testing.assert_close(both.refine(lam, grad, pairs), Learned().refine(lam, grad, pairs))

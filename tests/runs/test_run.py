@@ -3,7 +3,8 @@ import pytest
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
 from metamixup.runs.run import begin, evaluate_run, resume
-from metamixup.settings.resolve import read_config, resolve
+from metamixup.settings.config import read_config
+from metamixup.settings.resolve import resolve
 
 TINY = {"data": "digits", "model": "cnn-bn", "method": "mixup", "epochs": 1, "subset": 300, "threads": 1}
 

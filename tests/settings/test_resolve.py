@@ -3,17 +3,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metamixup.errors import UserError
-from metamixup.settings.registry import METHODS
-from metamixup.settings.resolve import (
-    contradiction,
-    default_out,
-    parse_assignment,
-    placed,
-    read_config,
-    read_toml,
-    resolve,
-    write_config,
-)
+from metamixup.settings.config import contradiction, read_config, read_toml, write_config
+from metamixup.settings.methods import METHODS
+from metamixup.settings.resolve import default_out, parse_assignment, resolve, with_whole_paths
 from metamixup.settings.schema import Settings
 
 CHOICES = {
@@ -25,7 +17,6 @@ CHOICES = {
     "optimizer.lr": st.floats(1e-12, 1e3),
     "optimizer.clip": st.floats(1e-6, 1e6),
     "optimizer.milestones": st.lists(st.floats(0, 1), max_size=4),
-    "policy.lam": st.floats(0, 1),
     "meta.per_class": st.integers(1, 1000),
     "augment.flip": st.booleans(),
 }
@@ -43,8 +34,8 @@ def test_settings_come_back_from_config_toml_as_they_were(tmp_path, given_values
 
 
 def test_what_is_given_wins_over_the_method_and_the_method_over_the_data():
-    assert resolve({"method": "baseline"}).policy.lam == 1.0
-    assert resolve({"method": "fixed", "policy.lam": 0.4}).policy.lam == 0.4
+    assert resolve({"method": "baseline"}).policy.model_dump()["lam"] == 1.0
+    assert resolve({"method": "fixed", "policy.lam": 0.4}).policy.model_dump()["lam"] == 0.4
     assert resolve({"data": "digits"}).meta.per_class == 10
     assert resolve({"data": "digits", "meta.per_class": 5}).meta.per_class == 5
 
@@ -54,7 +45,66 @@ def test_asking_for_a_part_of_algorithm_1_asks_for_it(given):
     resolved = resolve(given)
     assert resolved.policy.name == "learned"
     assert resolved.meta.in_train is False
-    assert resolve({"method": "mixup", **given}).policy.name == "beta"
+
+
+def test_a_setting_of_another_policy_is_refused_by_naming_those_that_apply():
+    with pytest.raises(UserError, match=r"policy.projection does not apply to policy 'beta', which has alpha and per"):
+        resolve({"method": "mixup", "policy.projection": "paper"})
+    with pytest.raises(UserError, match=r"estimator\.layers does not apply to estimator 'head'"):
+        resolve({"method": "metamixup-one-step", "estimator.layers": ["fc"]})
+
+
+def test_another_policy_leaves_the_defaults_of_the_method_that_it_does_not_have():
+    assert "alpha" not in resolve({"method": "mixmatch", "policy.name": "fixed"}).policy.model_dump()
+    assert resolve({"method": "mixmatch"}).policy.model_dump()["alpha"] == 0.75
+
+
+def test_a_control_is_a_field():
+    resolved = resolve({"method": "metamixup:reverse"})
+    assert (resolved.method, resolved.control, resolved.full_method) == ("metamixup", "reverse", "metamixup:reverse")
+    assert resolved == resolve({"method": "metamixup", "control": "reverse"})
+    assert contradiction({"method": "metamixup:reverse"}, resolved) is None
+    assert "control" in contradiction({"method": "metamixup:shuffle"}, resolved)
+
+
+FORMER = """
+method = "metamixup-one-step:replay"
+[policy]
+name = "{name}"
+lam = 0.5
+alpha = 0.4
+per = "sample"
+step_size = 2.0
+projection = "clip"
+normalise = true
+memory = 0.3
+settle = 0.5
+granularity = "data"
+rate = 0.07
+pull = 0.5
+one_step = false
+replay = "elsewhere"
+[estimator]
+name = "head"
+every = 3
+fraction = 1.0
+memory = 0.8
+layers = []
+lookahead = true
+"""
+
+
+def test_config_files_of_the_former_version_are_read(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text(FORMER.format(name="learned"))
+    found = read_config(path)
+    assert found.policy.model_dump() == {
+        **{"name": "learned", "step_size": 2.0, "projection": "clip", "normalise": True, "alpha": 0.4, "per": "sample"}
+    }
+    assert (found.method, found.control, found.replay) == ("metamixup-one-step", "replay", "elsewhere")
+    assert (found.estimator.every, found.estimator.model_dump()["memory"]) == (3, 0.8)
+    path.write_text(FORMER.format(name="persistent"))
+    assert read_config(path).policy.model_dump()["step_size"] == 0.07
 
 
 def test_no_data_set_of_digits_is_mirrored_by_default():
@@ -109,9 +159,9 @@ def test_paths_are_stored_whole_and_names_stay_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
     (tmp_path / "digits").mkdir()
-    assert placed({"data": "photos"})["data"] == str(tmp_path / "photos")
-    assert placed({"data": "digits"})["data"] == "digits"
-    assert placed({"data": "not there", "data_dir": "files"}) == {
+    assert with_whole_paths({"data": "photos"})["data"] == str(tmp_path / "photos")
+    assert with_whole_paths({"data": "digits"})["data"] == "digits"
+    assert with_whole_paths({"data": "not there", "data_dir": "files"}) == {
         "data": "not there",
         "data_dir": str(tmp_path / "files"),
     }
@@ -119,5 +169,5 @@ def test_paths_are_stored_whole_and_names_stay_names(tmp_path, monkeypatch):
 
 def test_the_default_folder_is_a_plain_name():
     assert str(default_out(Settings())) == "runs/digits-cnn3-metamixup-0"
-    odd = Settings(data="/data/my photos", method="metamixup:reverse", model="my.module:net", seed=3)
+    odd = Settings(data="/data/my photos", method="metamixup", control="reverse", model="my.module:net", seed=3)
     assert str(default_out(odd)) == "runs/my-photos-my.module-net-metamixup-reverse-3"

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metamixup.errors import UserError
-from metamixup.settings.schema import Settings, check, flat, known_keys, nested
+from metamixup.settings.dotted import flat, nested
+from metamixup.settings.schema import Settings, check, known_keys
 
 
 @pytest.mark.parametrize(
@@ -14,8 +15,15 @@ from metamixup.settings.schema import Settings, check, flat, known_keys, nested
         ({"optimizer": {"lr": -1}}, "optimizer.lr = -1"),
         ({"optimizer": {"lr": float("nan")}}, "optimizer.lr = nan"),
         ({"optimizer": {"momentum": 1.0}}, "optimizer.momentum"),
-        ({"policy": {"lam": 1.5}}, "policy.lam = 1.5"),
-        ({"policy": {"projection": "papr"}}, "policy.projection = 'papr'"),
+        ({"policy": {"name": "fixed", "lam": 1.5}}, "policy: λ lies in [0, 1], not 1.5"),
+        ({"policy": {"name": "fixed", "lam": "half"}}, "policy.lam = 'half'"),
+        ({"policy": {"name": "learned", "projection": "papr"}}, "policy: projection is one of paper, clip, logit"),
+        ({"policy": {"name": "trust", "memory": 0}}, "policy: memory lies in (0, 1]"),
+        ({"policy": {"name": "bta"}}, "did you mean 'beta'?"),
+        ({"policy": {"name": 3}}, "policy.name = 3"),
+        ({"policy": {"lam": 0.5}}, "policy.lam does not apply to policy 'trust', which has alpha, memory and settle"),
+        ({"estimator": {"name": "exact", "memory": 0.5}}, "estimator.memory does not apply to estimator 'exact'"),
+        ({"estimator": {"every": 0}}, "estimator.every = 0"),
         ({"policy": 5}, "policy = 5"),
         ({"meta": {"per_class": 0}}, "meta.per_class = 0"),
         ({"precision": "8"}, "precision = '8'"),

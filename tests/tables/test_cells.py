@@ -119,7 +119,7 @@ def test_replay_serves_the_next_seed_which_runs_before():
         if run.cell.row.endswith(":replay"):
             assert run.source.seed == (run.seed + 1) % 3
             assert runs.index(run.source) < runs.index(run)
-            assert run.given["policy.replay"] == str(run.source.folder)
+            assert run.given["replay"] == str(run.source.folder)
 
 
 def test_replay_alone_brings_a_source_that_no_table_shows():

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from metamixup.engine.records.run_folder import RunFolder
-from metamixup.settings.resolve import resolve, write_config
+from metamixup.settings.config import write_config
+from metamixup.settings.resolve import resolve
 from metamixup.tables.cells import Cell, Run
 from metamixup.tables.older_version import run_of_older_version
 
@@ -31,8 +32,8 @@ def test_the_same_settings_under_another_name(tmp_path):
     assert run_of_older_version(run) is None
     same = leave(run, "33333333", data_dir="elsewhere")
     text = same.config.read_text()
-    assert "settle" in text
-    same.config.write_text("\n".join(line for line in text.splitlines() if not line.startswith("settle")))
+    assert "new_head" in text
+    same.config.write_text("\n".join(line for line in text.splitlines() if not line.startswith("new_head")))
     assert run_of_older_version(run) == same.root  # a setting that it did not know is at its default
 
 

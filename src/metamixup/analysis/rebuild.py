@@ -19,7 +19,7 @@ from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.runs.saved import load_weights, read_split
 from metamixup.settings.build import build_data, build_training
-from metamixup.settings.resolve import read_config
+from metamixup.settings.config import read_config
 
 BATCH = 500
 

@@ -13,8 +13,9 @@ from metamixup.analysis.style import REFERENCE, colours, label, panels, plain, s
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
 from metamixup.runs.run import resume
-from metamixup.settings.resolve import read_config
-from metamixup.settings.schema import Settings, check, flat, nested
+from metamixup.settings.config import read_config
+from metamixup.settings.dotted import flat, nested
+from metamixup.settings.schema import Settings, check
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def ls(kind: Annotated[str | None, typer.Argument(help="methods, models or data;
 
 def _names(kind: str) -> dict[str, str]:
     if kind == "methods":
-        from metamixup.settings.registry import METHODS
+        from metamixup.settings.methods import METHODS
 
         return {name: entry.about for name, entry in METHODS.items()}
     if kind == "models":

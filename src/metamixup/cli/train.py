@@ -63,13 +63,15 @@ def join(devices: int, nodes: int, strategy: str, given: dict[str, Any], interru
 
 def given_settings(config: Path | None, flags: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
     """What the user named, by dotted key: the file, then flags, then --set; the later wins."""
-    from metamixup.settings.resolve import parse_assignment, placed, read_toml
-    from metamixup.settings.schema import check, nested
+    from metamixup.settings.config import read_toml
+    from metamixup.settings.dotted import nested
+    from metamixup.settings.resolve import parse_assignment, with_whole_paths
+    from metamixup.settings.schema import refuse_unknown
 
     given = read_toml(config) if config is not None else {}
-    check(nested(given), str(config))  # a mistake in the file is told with its name
+    refuse_unknown(nested(given), str(config))  # a mistake in the file is told with its name
     given |= {key: value for key, value in flags.items() if value is not None}
-    return placed(given | dict(parse_assignment(text) for text in assignments))
+    return with_whole_paths(given | dict(parse_assignment(text) for text in assignments))
 
 
 def run_training(

@@ -1,4 +1,4 @@
-"""Everything one run is made of, as objects. Settings stop before this: settings/build.py makes it."""
+"""Everything one run is made of, as objects. Settings stop before this: settings/build/ makes it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -36,7 +36,14 @@ def descend(lam: Tensor, grad: Tensor, step_size: float, projection: str, normal
 
 
 class Learned(Policy):
-    """λ0 ~ `initial`, then λ* = projection(λ0 − α∇λ). `normalise` takes the gradient at unit RMS over the batch."""
+    """λ0 ~ Beta(a, a), then λ* = projection(λ0 − α∇λ).
+
+    step_size: α of the step.
+    projection: `paper`, `clip` or `logit`, how λ stays in [0, 1].
+    normalise: take the gradient at unit RMS over the batch.
+    alpha: a of the first λ; 1 is U(0, 1).
+    per: "sample" or "batch", what has a first λ of its own.
+    """
 
     learned = True
 
@@ -45,12 +52,15 @@ class Learned(Policy):
         step_size: float = 1.0,
         projection: str = "logit",
         normalise: bool = True,
-        initial: Policy | None = None,
+        alpha: float = 1.0,
+        per: str = "sample",
     ):
         if projection not in PROJECTIONS:
             raise ValueError(f"projection is one of {', '.join(PROJECTIONS)}, not {projection!r}")
+        if step_size < 0:
+            raise ValueError(f"step_size is at least 0, not {step_size}")
         self.step_size, self.projection, self.normalise = step_size, projection, normalise
-        self.initial = initial or Beta(1.0)  # Beta(1, 1) is U(0, 1)
+        self.initial = Beta(alpha, per)
 
     @classmethod
     def paper(cls) -> "Learned":

@@ -57,13 +57,14 @@ class Persistent(Policy):
         step_size: float = 0.05,
         pull: float = 0.5,
         sigma: float = 1.0,
-        one_step: Learned | None = None,
+        one_step: bool = False,
     ):
         if granularity not in GRANULARITIES:
             raise ValueError(f"granularity is one of {', '.join(GRANULARITIES)}, not {granularity!r}")
         if step_size <= 0 or pull < 0 or sigma <= 0:
             raise ValueError("a persistent policy needs step_size > 0, pull ≥ 0 and sigma > 0")
-        self.granularity, self.step_size, self.pull, self.one_step = granularity, step_size, pull, one_step
+        self.granularity, self.step_size, self.pull = granularity, step_size, pull
+        self.one_step = Learned() if one_step else None
         self.by_class = granularity != "data"
         self.common = torch.full((1 if granularity == "data" else 2,), sigma).log()  # (same class, two classes)
         self.adam = Adam(len(self.common), step_size)

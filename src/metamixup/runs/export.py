@@ -17,7 +17,7 @@ from metamixup.runs.model_card import model_card
 from metamixup.runs.predict import Inputs, read_inputs
 from metamixup.runs.saved import load_weights
 from metamixup.settings.build import model_for
-from metamixup.settings.resolve import read_config
+from metamixup.settings.config import read_config
 from metamixup.storage import write_output
 
 TOLERANCE = 1e-5

@@ -15,7 +15,7 @@ from metamixup.engine.runtime import Runtime
 from metamixup.errors import DataError, UserError
 from metamixup.runs.saved import load_weights, read_whitening
 from metamixup.settings.build import model_for
-from metamixup.settings.resolve import read_config
+from metamixup.settings.config import read_config
 
 BATCH = 64
 

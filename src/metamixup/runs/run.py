@@ -16,7 +16,7 @@ from metamixup.errors import UserError
 from metamixup.runs.gallery import write_gallery
 from metamixup.runs.saved import load_weights, save_split, save_whitening
 from metamixup.settings.build import build_data, build_model, build_training, test_set
-from metamixup.settings.resolve import contradiction, read_config, write_config
+from metamixup.settings.config import contradiction, read_config, write_config
 from metamixup.settings.schema import Settings
 
 

@@ -1,6 +1,8 @@
-"""The product's own defaults for each data set, where they differ from the schema's."""
+"""Defaults that depend on the data set or on the policy, where they differ from the schema's."""
 
 from typing import Any
+
+from metamixup.settings.choices import POLICIES
 
 BY_DATA: dict[str, dict[str, Any]] = {
     "digits": {"epochs": 100, "batch_size": 64, "optimizer.lr": 0.05, "meta.per_class": 10},
@@ -16,15 +18,11 @@ def data_defaults(data: str) -> dict[str, Any]:
 
 
 def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
-    """What suits a policy: trust is learned in passing, and learns nothing that trained-on meta images could spoil."""
-    if name != "trust":
-        return {}
-    return {
-        "estimator.name": "evidence",
-        "estimator.every": 4,
-        "meta.in_train": True,
-        "meta.batch_size": max(batch_size // 2, 2),
-    }
+    """What suits a policy: the estimator and the rhythm that its class names. Trust learns nothing that trained-on meta
+    images could spoil, and half a batch of them is enough for it."""
+    maker: Any = POLICIES[name].maker
+    suits = {"estimator.name": maker.estimator, "estimator.every": maker.every}
+    return suits | ({"meta.in_train": True, "meta.batch_size": max(batch_size // 2, 2)} if name == "trust" else {})
 
 
 def implied_policy(named: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

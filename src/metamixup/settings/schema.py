@@ -1,20 +1,20 @@
 """The settings of a run: sections of plain values, checked when they are made. Unknown keys suggest the nearest."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 
 from metamixup.errors import UserError, unknown
+from metamixup.settings.choices import DEFAULTS, SECTIONS, EstimatorSettings, choice_keys
+from metamixup.settings.dotted import flat
+from metamixup.settings.section import Chosen, Section, not_applying
 
 Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
 class OptimizerSettings(Section):
@@ -28,7 +28,7 @@ class OptimizerSettings(Section):
     nesterov: bool = False
     weight_decay: NotNegative = 1e-4
     schedule: Literal["cosine", "triangular", "step", "constant"] = "cosine"
-    milestones: list[Share] = [0.3, 0.6, 0.9]
+    milestones: tuple[Share, ...] = (0.3, 0.6, 0.9)
     gamma: Annotated[float, Field(gt=0, le=1)] = 0.1
     warmup_epochs: NotNegative = 0.0
     clip: Positive | None = None
@@ -37,46 +37,12 @@ class OptimizerSettings(Section):
     norm_bias: Positive = 1.0
 
 
-class PolicySettings(Section):
-    """Where λ comes from. `lam` is fixed's, `alpha` and `per` are Beta's (and of the first λ of a learned policy);
-    `memory` is the rate of trust's running scores, `settle` the share of its peak below which the learning rate thins
-    its blends out (0: never); `granularity`, `rate`, `pull` and `one_step` are persistent's;
-    `replay` is the run folder whose final policy the control of that name serves."""
-
-    name: str = "trust"
-    lam: Share = 0.5
-    alpha: Positive = 1.0
-    per: Literal["sample", "batch"] = "sample"
-    step_size: NotNegative = 1.0
-    projection: Literal["paper", "clip", "logit"] = "logit"
-    normalise: bool = True
-    memory: Annotated[float, Field(gt=0, le=1)] = 0.3
-    settle: Share = 0.5
-    granularity: Literal["data", "same-class", "class-pair"] = "class-pair"
-    rate: Positive = 0.05
-    pull: NotNegative = 0.5
-    one_step: bool = False
-    replay: str | None = None
-
-
-class EstimatorSettings(Section):
-    """How ∇λ is found, how often (on every `every`-th step) and from which `fraction` of the batch. `layers` restricts
-    exact to the modules of these names; `memory` is head's."""
-
-    name: str = "head"
-    every: Count = 1
-    fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    memory: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    layers: list[str] = []
-    lookahead: bool = True
-
-
 class StartSettings(Section):
     """Fine-tuning. weights: a safetensors file or a run folder; freeze: layers that stand still; slow: factor on the
     learning rate of all layers before the head; new_head: start that afresh even where it would fit."""
 
     weights: str | None = None
-    freeze: list[str] = []
+    freeze: tuple[str, ...] = ()
     slow: NotNegative = 1.0
     new_head: bool = False
 
@@ -90,7 +56,7 @@ class AugmentSettings(Section):
     shift: Annotated[int, Field(ge=0)] = 0
     crop: Annotated[int, Field(ge=0)] = 0
     noise: NotNegative = 0.0
-    grow: list[Count] = []
+    grow: tuple[Count, ...] = ()
 
 
 class MetaSettings(Section):
@@ -111,7 +77,7 @@ class CorruptSettings(Section):
 
     kind: Literal["none", "replace", "neighbours", "long-tail"] = "none"
     share: Share = 0.0
-    ratio: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 50.0
+    ratio: Annotated[float, Field(ge=1)] = 50.0
 
 
 class SslSettings(Section):
@@ -127,7 +93,7 @@ class SslSettings(Section):
     batch_size: Count | None = None
     sigma: Annotated[float, Field(gt=0, le=1)] = 0.95
     sigma_drop: NotNegative = 0.05
-    sigma_every: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 30
+    sigma_every: Annotated[float, Field(ge=1)] = 30
     weight: NotNegative = 1.0
     ramp: Literal["none", "linear", "exponential"] = "none"
     ramp_over: NotNegative = 0.4
@@ -141,7 +107,26 @@ class SslSettings(Section):
     entropy: NotNegative = 0.0
 
 
+def _chosen(what: str) -> Callable[[Any], Any]:
+    """The section that belongs to the name in it: a tagged union that others can add to."""
+
+    def choose(value: Any) -> Any:
+        return _section(what, value).model_validate(value) if isinstance(value, dict) else value
+
+    return choose
+
+
+def _section(what: str, value: dict[str, Any]) -> type[Chosen]:
+    name = value.get("name", DEFAULTS[what])
+    if not isinstance(name, str):
+        raise UserError(f"{what}.name = {name!r}: a name is text")
+    return SECTIONS[what][0](name)
+
+
 class Settings(Section):
+    """`control` turns a learned policy into a rival that shares all but what it learned; `replay` is the run folder
+    whose final policy the control of that name serves."""
+
     data: str = "digits"
     data_dir: str | None = None
     image_size: Count | None = None
@@ -150,6 +135,8 @@ class Settings(Section):
     selection: Count | None = None
     model: str = "cnn3"
     method: str = "metamixup"
+    control: Literal["reverse", "shuffle", "replay"] | None = None
+    replay: str | None = None
     epochs: Count = 30
     batch_size: Count = 128
     seed: Annotated[int, Field(ge=0)] = 0
@@ -162,55 +149,67 @@ class Settings(Section):
     evaluate_every: Count = 1
     checkpoint_minutes: Positive = 5.0
     optimizer: OptimizerSettings = OptimizerSettings()
-    policy: PolicySettings = PolicySettings()
-    estimator: EstimatorSettings = EstimatorSettings()
+    policy: Annotated[SerializeAsAny[Chosen], BeforeValidator(_chosen("policy"))] = Field({}, validate_default=True)
+    estimator: Annotated[SerializeAsAny[EstimatorSettings], BeforeValidator(_chosen("estimator"))] = Field(
+        {}, validate_default=True
+    )
     augment: AugmentSettings = AugmentSettings()
     start: StartSettings = StartSettings()
     meta: MetaSettings = MetaSettings()
     corrupt: CorruptSettings = CorruptSettings()
     ssl: SslSettings = SslSettings()
 
+    @property
+    def full_method(self) -> str:
+        """As users write it: `metamixup:reverse`."""
+        return self.method if self.control is None else f"{self.method}:{self.control}"
+
 
 def check(values: dict[str, Any], where: str = "settings") -> Settings:
     """Settings from nested values; the first mistake is told as where it is and what is allowed."""
-    for key in flat(values):
-        if key not in known_keys() and key not in Settings.model_fields:
-            raise UserError(f"{where}: {unknown('setting', key, known_keys())}")
+    refuse_unknown(values, where)
     try:
+        for what in SECTIONS:
+            _check_section(what, values.get(what))
         return Settings.model_validate(values)
     except ValidationError as error:
         raise _told(error, where) from error
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
+def refuse_unknown(values: dict[str, Any], where: str) -> None:
+    for key in flat(values):
+        if key not in known_keys() and key not in Settings.model_fields:
+            raise UserError(f"{where}: {unknown('setting', key, known_keys())}")
+
+
+def _check_section(what: str, value: Any) -> None:
+    """Here, since an error inside a validator loses its key."""
+    if not isinstance(value, dict):
+        return
+    section = _section(what, value)
+    for key in value:
+        if key not in section.model_fields:
+            raise not_applying(what, section.model_fields["name"].default, key, section)
+    try:
+        section.model_validate(value)
+    except ValidationError as error:
+        raise UserError(str(_told(error, "", f"{what}."))) from error
 
 
 @cache
 def known_keys() -> tuple[str, ...]:
-    """Every setting by its dotted name."""
-    return tuple(flat(Settings().model_dump()))
+    """Every setting by its dotted name, of all policies and estimators."""
+    plain = [key for key in flat(Settings.model_validate({}).model_dump()) if key.partition(".")[0] not in SECTIONS]
+    return (*plain, *choice_keys())
 
 
-def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"policy": {"lam": 0.5}} → {"policy.lam": 0.5}"""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return found
-
-
-def nested(values: dict[str, Any]) -> dict[str, Any]:
-    """{"policy.lam": 0.5} → {"policy": {"lam": 0.5}}"""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        *sections, last = key.split(".")
-        place = found
-        for section in sections:
-            place = place.setdefault(section, {})
-            if not isinstance(place, dict):
-                raise UserError(f"setting {key!r}: {section!r} is a value, not a section")
-        place[last] = value
-    return found
-
-
-def _told(error: ValidationError, where: str) -> UserError:
+def _told(error: ValidationError, where: str, prefix: str = "") -> UserError:
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    return UserError(f"{where}: {key} = {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}")
+    key = prefix + ".".join(str(part) for part in first["loc"])
+    if first["type"] == "value_error":
+        told = f"{key.rstrip('.')}: {first['ctx']['error']}"
+    else:
+        told = f"{key} = {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    return UserError(f"{where}: {told}".removeprefix(": "))

@@ -3,6 +3,7 @@
 MixUp and MetaMixUp are policies, so `mixup+apl` is APL with another policy and nothing else.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,13 @@ NO_MIXING = {"policy.name": "fixed", "policy.lam": 1.0}
 MIXUP = {"policy.name": "beta"}
 METAMIXUP = {"policy.name": "learned"}
 RAMPED = {"ssl.ramp": "exponential", "ssl.ramp_over": 0.4}
-MATCH = {"ssl.weight": 75.0, "ssl.ramp": "linear", "ssl.ramp_over": 0.4, "ssl.ema": 0.999}
+SETTINGS = {"weight": "ssl.weight", "decay": "ssl.ema"}  # parameters whose default differs from method to method
+
+
+def own(method: type[Method]) -> dict[str, Any]:
+    """The settings that a method's constructor has its own defaults for."""
+    parameters = inspect.signature(method).parameters
+    return {key: parameters[name].default for name, key in SETTINGS.items() if name in parameters}
 
 
 def ramp(settings: Settings) -> Ramp:
@@ -57,6 +64,8 @@ def _mixmatch(settings: Settings) -> Method:
     return MixMatch(chosen.weight, chosen.temperature, views, chosen.ema, ramp(settings), warmup)
 
 
+MATCH = {"ssl.ramp": "linear", "ssl.ramp_over": 0.4, **own(MixMatch)}
+
 SEMI_SUPERVISED: dict[str, tuple[str, Make, dict[str, Any]]] = {
     "supervised": ("the labelled images alone, as many steps as the others", lambda _: Supervised(), NO_MIXING),
     "pseudo-label": ("confident predictions serve as labels (ssl.sigma)", _pseudo_label, NO_MIXING),
@@ -64,24 +73,32 @@ SEMI_SUPERVISED: dict[str, tuple[str, Make, dict[str, Any]]] = {
     "pi-model": (
         "one answer under two augmentations (ssl.weight)",
         lambda settings: PiModel(settings.ssl.weight, ramp(settings)),
-        {**NO_MIXING, **RAMPED, "ssl.weight": 20.0},
+        {**NO_MIXING, **RAMPED, **own(PiModel)},
     ),
     "mean-teacher": (
         "the average of the weights teaches (ssl.ema)",
         _mean_teacher,
-        {**NO_MIXING, **RAMPED, "ssl.weight": 8.0, "ssl.ema": 0.95},
+        {**NO_MIXING, **RAMPED, **own(MeanTeacher)},
     ),
-    "vat": ("adversarial perturbations (ssl.epsilon)", _vat, {**NO_MIXING, **RAMPED, "ssl.weight": 0.3}),
+    "vat": ("adversarial perturbations (ssl.epsilon)", _vat, {**NO_MIXING, **RAMPED, **own(VAT)}),
     "vat-em": (
         "VAT with entropy minimisation (ssl.entropy)",
         _vat,
-        {**NO_MIXING, **RAMPED, "ssl.weight": 0.3, "ssl.entropy": 0.1},
+        {**NO_MIXING, **RAMPED, **own(VAT), "ssl.entropy": 0.1},
     ),
     "mixup+pseudo-label": ("Pseudo-Label on blends, λ ~ Beta(α, α)", _pseudo_label, MIXUP),
     "mixup+apl": ("APL on blends, λ ~ Beta(α, α)", _apl, MIXUP),
     "metamixup+pseudo-label": ("Pseudo-Label on blends, λ learned", _pseudo_label, METAMIXUP),
     "metamixup+apl": ("APL on blends, λ learned (Algorithm 2)", _apl, METAMIXUP),
     "mixmatch-no-mixup": ("MixMatch without its blends", _mixmatch, {**NO_MIXING, **MATCH}),
-    "mixmatch": ("averaged, sharpened guesses on blends", _mixmatch, {**MIXUP, **MATCH, "policy.alpha": 0.75}),
-    "metamixup+mixmatch": ("MixMatch, λ learned", _mixmatch, {**METAMIXUP, **MATCH, "policy.alpha": 0.75}),
+    "mixmatch": (
+        "averaged, sharpened guesses on blends",
+        _mixmatch,
+        {**MIXUP, **MATCH, "policy.alpha": 0.75},
+    ),
+    "metamixup+mixmatch": (
+        "MixMatch, λ learned",
+        _mixmatch,
+        {**METAMIXUP, **MATCH, "policy.alpha": 0.75},
+    ),
 }

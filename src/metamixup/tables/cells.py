@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from metamixup.errors import UserError, unknown
-from metamixup.settings.registry import make_policy
+from metamixup.settings import build
+from metamixup.settings.dotted import flat
 from metamixup.settings.resolve import resolve
-from metamixup.settings.schema import Settings, flat
+from metamixup.settings.schema import Settings
 from metamixup.tables.entry import controlled
 from metamixup.tables.recipe import Column, Published, Recipe, Variant
 
 # Where files lie says nothing about a result, so it is not part of a run's name.
-PATHS = ("data_dir", "policy.replay")
+PATHS = ("data_dir", "replay")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Run:
 
     @property
     def given(self) -> dict[str, Any]:
-        replay = {"policy.replay": str(self.source.folder)} if self.source else {}
+        replay = {"replay": str(self.source.folder)} if self.source else {}
         return {**self.cell.given, **replay, "seed": self.seed}
 
     def settings(self) -> Settings:
@@ -185,6 +186,6 @@ def _published(recipe: Recipe, column: Column, row: str) -> Published | None:
 def learns(given: dict[str, Any]) -> bool:
     """Does a run with these settings learn from its meta set? The others may train on those images when asked to."""
     try:
-        return make_policy(resolve(given), (1, 1)).learned
+        return build.learns(resolve(given))
     except UserError:
         return False

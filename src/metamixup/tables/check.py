@@ -10,13 +10,15 @@ from metamixup.settings.build import (
     build_model,
     build_split,
     build_streams,
+    built,
     check_method,
     check_model,
     corrupt,
-    made,
+    make_estimator,
+    make_policy,
     prepare_start,
 )
-from metamixup.settings.registry import make_estimator, make_policy, method_entry
+from metamixup.settings.methods import method_entry
 from metamixup.settings.schema import Settings, StartSettings
 from metamixup.tables.cells import Run
 
@@ -73,10 +75,10 @@ def problems(settings: Settings, found: DataSet, replayed: bool) -> list[str]:
         make_estimator(settings.estimator, make_policy(settings, found.shape[1:]))
 
     def fit_streams() -> None:
-        method = made(lambda: method_entry(settings.method).make(settings))
+        method = built(lambda: method_entry(settings.method).make(settings))
         check_method(settings, found, method)
         spoilt, parts, _ = corrupt(settings.corrupt, found, build_split(settings, found), settings.seed)
-        made(lambda: build_streams(settings, spoilt, parts, method))
+        built(lambda: build_streams(settings, spoilt, parts, method))
 
     def fit_model() -> None:
         check_model(settings, found)

@@ -7,8 +7,9 @@ from typing import Any
 
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
-from metamixup.settings.resolve import read_config
-from metamixup.settings.schema import Settings, flat
+from metamixup.settings.config import read_config
+from metamixup.settings.dotted import flat
+from metamixup.settings.schema import Settings
 from metamixup.tables.cells import PATHS, Run, learns
 
 

@@ -85,6 +85,10 @@ class Trust(Policy):
     by_class = True
 
     def __init__(self, alpha: float = 1.0, memory: float = 0.3, settle: float = 0.5):
+        if not 0 < memory <= 1:
+            raise ValueError(f"memory lies in (0, 1], not {memory}")
+        if not 0 <= settle <= 1:
+            raise ValueError(f"settle lies in [0, 1], not {settle}")
         self.beta, self.settling = Beta(alpha), settle
         self.samples, self.clean, self.balance = Memory(memory), Memory(memory), Balance()
         self.curve: Curve | None = None

@@ -2,7 +2,7 @@ import pytest
 from torch import nn
 
 from metamixup.methods.supervised import Supervised
-from metamixup.settings.optimizers import build_average, build_lookahead, build_optimizer
+from metamixup.settings.build.optimizer import build_average, build_lookahead, build_optimizer
 from metamixup.settings.schema import OptimizerSettings
 
 

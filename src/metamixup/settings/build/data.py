@@ -1,0 +1,62 @@
+"""The data of a run: what is loaded, how it is split, and labels that are spoiled on purpose."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from metamixup import data
+from metamixup.data import DataSet, ImageSet, Split
+from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
+from metamixup.data.folder.workers import Progress
+from metamixup.data.splits import default_meta_per_class
+from metamixup.data.subset import take_selection, take_subset
+from metamixup.data.whiten import scaled
+from metamixup.settings.schema import CorruptSettings, Settings
+from metamixup.settings.semi_supervised import SEMI_SUPERVISED
+
+
+def build_data(settings: Settings, progress: Progress | None = None) -> DataSet:
+    found = data.load(settings.data, settings.data_dir, settings.image_size, progress)
+    if settings.selection is not None:
+        found = take_selection(found, settings.selection, settings.seed)
+    found = found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
+    return scaled(found, settings.pixels)
+
+
+def corrupt(settings: CorruptSettings, found: DataSet, parts: Split, seed: int) -> tuple[DataSet, Split, Tensor]:
+    """The data with wrong or rare training labels, and which of them are wrong, (N,). The meta set is left alone."""
+    spared = torch.isin(parts.train, parts.meta)
+    victims, labels = parts.train[~spared], found.train.labels.clone()
+    wrong = torch.zeros(len(labels), dtype=torch.bool)
+    if settings.kind == "long-tail":
+        kept = victims[long_tail(labels[victims], found.num_classes, settings.ratio, seed)]
+        train = torch.cat([parts.train[spared], kept]).sort().values
+        return found, replace(parts, train=train), wrong
+    if settings.kind != "none":
+        spoil = replace_labels if settings.kind == "replace" else swap_neighbours
+        labels[victims], wrong[victims] = spoil(labels[victims], found.num_classes, settings.share, seed)
+    return replace(found, train=ImageSet(found.train.images, labels)), parts, wrong
+
+
+def few_labels(settings: Settings, found: DataSet) -> bool:
+    """Is this semi-supervised learning: by a budget of labels, or by unlabelled images of the user's own?"""
+    own = found.unlabelled is not None and settings.method in SEMI_SUPERVISED
+    return own or settings.ssl.labels is not None
+
+
+def build_split(settings: Settings, found: DataSet) -> Split:
+    if few_labels(settings, found) and settings.ssl.labels is None and settings.ssl.meta == "labelled":
+        everything = torch.arange(len(found.train))
+        return Split(everything, everything[:0], everything)
+    per_class = settings.meta.per_class or found.meta_per_class
+    return data.split(
+        found.train.labels,
+        found.num_classes,
+        seed=settings.seed,
+        labelled=settings.ssl.labels,
+        meta_per_class=per_class or default_meta_per_class(len(found.train), found.num_classes),
+        meta=settings.ssl.meta,
+        meta_in_train=settings.meta.in_train,
+        classes=found.classes,
+    )

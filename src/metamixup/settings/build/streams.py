@@ -1,0 +1,48 @@
+"""The batches of a run: labelled, meta and unlabelled images in their order, augmented."""
+
+import torch
+from torch import Tensor
+
+from metamixup import data
+from metamixup.data import DataSet, ImageSet, Split, Stream
+from metamixup.errors import UserError
+from metamixup.methods.method import Method
+from metamixup.settings.build.data import few_labels
+from metamixup.settings.build.refused import built
+from metamixup.settings.schema import Settings
+
+
+def build_streams(
+    settings: Settings, found: DataSet, parts: Split, method: Method
+) -> tuple[Stream, Stream, Stream | None]:
+    """Training, meta and (for methods that read it) unlabelled batches."""
+    seed, size = settings.seed, settings.batch_size
+    chosen = settings.augment
+    flip = found.flips if chosen.flip is None else chosen.flip
+    augment = built(lambda: data.Augment(flip, chosen.shift, chosen.crop, chosen.noise, chosen.alternate))
+    train = Stream(found.train, parts.train, size, seed, "train", augment, found.mean, found.std)
+    meta = Stream(
+        found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", augment, found.mean, found.std
+    )
+    # With few labels an epoch is one pass over the unlabelled images for every method, so that all take as many steps.
+    if not method.unlabelled and not few_labels(settings, found):
+        return train, meta, None
+    images, index = _unlabelled(settings, found, parts)
+    many = settings.ssl.batch_size or size
+    stream = Stream(images, index, many, seed, "unlabelled", augment, found.mean, found.std, method.views)
+    return train, meta, stream
+
+
+def _unlabelled(settings: Settings, found: DataSet, parts: Split) -> tuple[ImageSet, Tensor]:
+    if found.unlabelled is not None:
+        return found.unlabelled, torch.arange(len(found.unlabelled))
+    if not len(parts.unlabelled):
+        raise no_unlabelled(settings)
+    return found.train, parts.unlabelled
+
+
+def no_unlabelled(settings: Settings) -> UserError:
+    return UserError(
+        f"method {settings.method!r} needs unlabelled images and {settings.data} has none left; "
+        "say how many labels to keep (--set ssl.labels=1000), or put images into a folder unlabelled/"
+    )

@@ -1,0 +1,90 @@
+"""Methods by the names that users write, a line about each, and the settings that a name stands for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from metamixup.errors import unknown
+from metamixup.methods.adamixup import AdaMixUp
+from metamixup.methods.manifold import Manifold
+from metamixup.methods.method import Method
+from metamixup.methods.supervised import Reweighted, Supervised
+from metamixup.policy import CONTROLS
+from metamixup.settings.schema import Settings
+from metamixup.settings.semi_supervised import SEMI_SUPERVISED
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """A line for `metamixup ls methods`, the method, and the settings (dotted keys) that its name stands for."""
+
+    about: str
+    make: Callable[[Settings], Method]
+    defaults: dict[str, Any] = field(default_factory=dict)
+
+
+def _supervised(settings: Settings) -> Method:
+    return Supervised()
+
+
+METHODS: dict[str, MethodEntry] = {
+    "baseline": MethodEntry("no mixing", _supervised, {"policy.name": "fixed", "policy.lam": 1.0}),
+    "label-smoothing": MethodEntry(
+        "no mixing; a tenth of every label is spread over all classes",
+        lambda s: Supervised(smoothing=0.1),
+        {"policy.name": "fixed", "policy.lam": 1.0},
+    ),
+    "mixup": MethodEntry("λ ~ Beta(α, α) (policy.alpha, policy.per)", _supervised, {"policy.name": "beta"}),
+    "fixed": MethodEntry("one λ for all pairs (policy.lam)", _supervised, {"policy.name": "fixed", "policy.lam": 0.3}),
+    "manifold": MethodEntry(
+        "Manifold MixUp: at the input or after one of the first stages", lambda s: Manifold(), {"policy.name": "beta"}
+    ),
+    "cutmix": MethodEntry("a box of the partner is pasted in", _supervised, {"policy.name": "cutmix"}),
+    # AdaMixUp turns the uniform number that the policy draws into its own λ = a + u·b.
+    "adamixup-no-discriminator": MethodEntry(
+        "AdaMixUp: a generator proposes λ", lambda s: AdaMixUp(discriminate=False), {"policy.name": "beta"}
+    ),
+    "adamixup": MethodEntry(
+        "AdaMixUp with its intrusion discriminator", lambda s: AdaMixUp(discriminate=True), {"policy.name": "beta"}
+    ),
+    "metamixup": MethodEntry(
+        "MixUp that learns from a meta set which labels to trust", _supervised, {"policy.name": "trust"}
+    ),
+    "metamixup-one-step": MethodEntry(
+        "λ learned from a meta set, one gradient step a batch (Algorithm 1)", _supervised, {"policy.name": "learned"}
+    ),
+    "reweight": MethodEntry(
+        "learning to reweight (Ren et al. 2018): weights in place of blends",
+        lambda s: Reweighted(),
+        {"policy.name": "reweight", "estimator.lookahead": False},
+    ),
+    "metamixup-paper": MethodEntry(
+        "MetaMixUp with Eq. 13 to the letter",
+        _supervised,
+        {
+            "policy.name": "learned",
+            "policy.projection": "paper",
+            "policy.step_size": 5.0,
+            "policy.normalise": False,
+            "estimator.name": "exact",
+        },
+    ),
+    **{name: MethodEntry(*entry) for name, entry in SEMI_SUPERVISED.items()},
+}
+
+
+def method_entry(name: str) -> MethodEntry:
+    if name not in METHODS:
+        raise unknown("method", name, METHODS)
+    return METHODS[name]
+
+
+def with_control(given: dict[str, Any]) -> dict[str, Any]:
+    """`method = "metamixup:reverse"` as the two settings that it is short for. The one place that knows the colon."""
+    method = given.get("method")
+    if not isinstance(method, str) or ":" not in method:
+        return given
+    name, _, control = method.partition(":")
+    if control not in CONTROLS:
+        raise unknown("method", method, [f"{name}:{known}" for known in CONTROLS])
+    return {**given, "method": name, "control": control}
