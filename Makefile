@@ -6,8 +6,9 @@ BENCH_DATA ?= fashion
 
 .PHONY: train test setup lint bench chaos results docs clean
 
+# On digits; RECIPE=cifar10-fast and the others that `metamixup ls recipes` tells of need their data.
 train: .venv/cli
-	.venv/bin/metamixup train --out "runs/digits-$$(date +%Y%m%d-%H%M%S)"
+	.venv/bin/metamixup train$(if $(RECIPE), --recipe $(RECIPE)) --out "runs/$(or $(RECIPE),digits)-$$(date +%Y%m%d-%H%M%S)"
 
 test: .venv/dev
 	.venv/bin/pytest -n 2 --dist worksteal

@@ -7,6 +7,7 @@ import pytest
 import metamixup.cli
 from metamixup.cli import run
 from metamixup.cli.show import histogram
+from metamixup.cli.train import given_settings
 
 TINY = ["train", "--model", "cnn-bn", "--epochs", "2", "--threads", "1", "--set", "subset=300", "--batch-size", "50"]
 
@@ -28,6 +29,12 @@ def test_a_run_prints_lines_a_table_and_a_histogram(tmp_path, monkeypatch, capsy
     assert "█" in out
     assert "\x1b" not in out
     assert (tmp_path / "runs" / "digits-cnn-bn-mixup-7" / "summary.json").exists()
+
+
+def test_a_file_flags_and_set_win_over_the_recipe(tmp_path):
+    (tmp_path / "mine.toml").write_text("epochs = 2\nbatch_size = 8\n")
+    given = given_settings("mnist-fast", tmp_path / "mine.toml", {"batch_size": 16, "seed": None}, ["augment.shift=1"])
+    assert (given["epochs"], given["batch_size"], given["augment.shift"], given["model"]) == (2, 16, 1, "fast-s")
 
 
 def test_flags_a_file_and_set_meet(tmp_path, capsys):

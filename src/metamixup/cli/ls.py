@@ -6,11 +6,13 @@ import typer
 
 from metamixup.errors import unknown
 
-KINDS = ("methods", "models", "data")
+KINDS = ("methods", "models", "data", "recipes")
 
 
-def ls(kind: Annotated[str | None, typer.Argument(help="methods, models or data; all when left out.")] = None) -> None:
-    """List methods, models and data sets."""
+def ls(
+    kind: Annotated[str | None, typer.Argument(help="methods, models, data or recipes; all when left out.")] = None,
+) -> None:
+    """List methods, models, data sets and recipes."""
     if kind is not None and kind not in KINDS:
         raise unknown("list", kind, KINDS)
     for one in [kind] if kind else KINDS:
@@ -31,6 +33,10 @@ def _names(kind: str) -> dict[str, str]:
         from metamixup.models import known_models
 
         return dict.fromkeys(known_models(), "")
+    if kind == "recipes":
+        from metamixup.settings.recipe import known_recipes
+
+        return known_recipes()
     from metamixup.data.known import KNOWN
 
     return {name: known.what for name, known in KNOWN.items()}

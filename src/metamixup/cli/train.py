@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def train(
+    recipe: Annotated[str | None, typer.Option(help="Settings by name (`metamixup ls recipes`).")] = None,
     config: Annotated[Path | None, typer.Option(help="Settings as TOML; flags win over it.")] = None,
     data: Annotated[str | None, typer.Option(help="A data set's name or path (`metamixup ls data`).")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Where data files lie; else $METAMIXUP_DATA.")] = None,
@@ -49,7 +50,7 @@ def train(
     }
     # Heavy imports and data take seconds: a signal that comes meanwhile still ends with a checkpoint.
     with listening() as interrupt:
-        given = given_settings(config, flags, set_ or [])
+        given = given_settings(recipe, config, flags, set_ or [])
         join(devices, nodes, strategy, given, interrupt)
         run_training(out, given, resume, interrupt, tensorboard)
 
@@ -61,14 +62,18 @@ def join(devices: int, nodes: int, strategy: str, given: dict[str, Any], interru
     launch(devices, nodes, strategy, given.get("device", "auto"))
 
 
-def given_settings(config: Path | None, flags: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
-    """What the user named, by dotted key: the file, then flags, then --set; the later wins."""
+def given_settings(
+    recipe: str | None, config: Path | None, flags: dict[str, Any], assignments: list[str]
+) -> dict[str, Any]:
+    """What the user named, by dotted key: the recipe, the file, then flags, then --set; the later wins."""
     from metamixup.settings.config import read_toml
     from metamixup.settings.dotted import nested
+    from metamixup.settings.recipe import read_recipe
     from metamixup.settings.resolve import parse_assignment, with_whole_paths
     from metamixup.settings.schema import refuse_unknown
 
-    given = read_toml(config) if config is not None else {}
+    given = read_recipe(recipe) if recipe is not None else {}
+    given |= read_toml(config) if config is not None else {}
     refuse_unknown(nested(given), str(config))  # a mistake in the file is told with its name
     given |= {key: value for key, value in flags.items() if value is not None}
     return with_whole_paths(given | dict(parse_assignment(text) for text in assignments))
