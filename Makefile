@@ -30,9 +30,9 @@ lint: .venv/dev
 chaos: .venv/dev
 	OMP_NUM_THREADS=1 .venv/bin/python stress/chaos.py --faults 100 --minutes 40
 
-# Tables in the documents, made again from the records under results/.
+# Tables in the documents, made again from the records under results/. Those of another version: make results ANY=1
 results: .venv/dev
-	.venv/bin/python -m tools.markers README.md docs/results/*.md
+	.venv/bin/python -m tools.markers $(if $(ANY),--any-version) README.md docs/results/*.md
 
 docs: .venv/dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict

@@ -9,7 +9,8 @@ and all else is left alone.
     …
     <!-- /table -->
 
-`python -m tools.markers README.md` fills them, `--check` only tells whether they are up to date. Records are
+`python -m tools.markers README.md` fills them, `--check` only tells whether they are up to date. Records of another
+version of the code are refused, unless `--any-version` is given. Records are
 what `metamixup reproduce` writes: a table.json, or a records.jsonl under the name of its recipe, of which a part is
 named (`tools.comparison.parts`). Paths are relative to the document; figures are written beside it.
 """
@@ -19,7 +20,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from metamixup import __version__
 from metamixup.tables.entry import Entry, best_of, shared_seeds
+from metamixup.tables.records import read_records
 from metamixup.tables.table_files import MISSING, by_task, read_table, spread_text
 from metamixup.tables.text_table import Field, TextTable, as_markdown, bold
 from tools.comparison.parts import Part, make_part
@@ -67,20 +70,49 @@ def _field(entry: Entry, task: Sequence[Entry]) -> Field:
     return bold(text) if entry is best_of(task) else text
 
 
+def stale(document: Path) -> dict[Path, set[str]]:
+    """Its records that another version of the code has made, with the versions ("unknown" where none is told)."""
+    text = document.read_text(encoding="utf-8")
+    paths = dict.fromkeys(document.parent / match["file"] for match in MARKED.finditer(text))
+    found = {path: versions(path) - {__version__} for path in paths if path.exists()}
+    return {path: others for path, others in found.items() if others}
+
+
+def versions(records: Path) -> set[str]:
+    if records.suffix == ".jsonl":
+        return {str(record.get("version") or "unknown") for record in read_records(records)}
+    return {version for entry in read_table(records)[0] for version in entry.versions or ("unknown",)}
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Gives 1 if, with --check, a document is behind its records."""
-    behind = 0
-    for document in (Path(name) for name in arguments if name != "--check"):
-        text = filled(document)
-        if text == document.read_text(encoding="utf-8") and all(file.exists() for file in figures(document)):
-            continue
-        behind = 1
-        print(f"{document}: {'is behind its records' if '--check' in arguments else 'tables written'}")
-        if "--check" not in arguments:
-            document.write_text(text, encoding="utf-8")
-            for file, drawing in figures(document).items():
-                file.write_text(drawing(), encoding="utf-8")
-    return behind if "--check" in arguments else 0
+    """Gives 1 if, with --check, a document is behind its records, or if records are of another version."""
+    options = {"--check", "--any-version"} & set(arguments)
+    documents = [Path(name) for name in arguments if name not in options]
+    if not options:
+        others = {path: found for document in documents for path, found in stale(document).items()}
+        for path, found in others.items():
+            print(
+                f"{path}: made by version {', '.join(sorted(found))}, not {__version__}; run it again, or --any-version"
+            )
+        if others:
+            return 1
+    behind = [document for document in documents if not up_to_date(document)]
+    for document in behind:
+        print(f"{document}: {'is behind its records' if '--check' in options else 'tables written'}")
+        if "--check" not in options:
+            write(document)
+    return int(bool(behind) and "--check" in options)
+
+
+def up_to_date(document: Path) -> bool:
+    filled_in = filled(document) == document.read_text(encoding="utf-8")
+    return filled_in and all(file.exists() for file in figures(document))
+
+
+def write(document: Path) -> None:
+    document.write_text(filled(document), encoding="utf-8")
+    for file, drawing in figures(document).items():
+        file.write_text(drawing(), encoding="utf-8")
 
 
 if __name__ == "__main__":

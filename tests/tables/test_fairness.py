@@ -12,7 +12,7 @@ STEPS = (0, 1, 18, 19, 40)  # the first epoch's begin and end, and later ones
 
 def trainings(tmp_path, **choice):
     cells = plan_cells(load_recipe("table1"), Choice(quick=True, only=("digits/*",), **choice))
-    return {run.cell.row: build_training(run.settings()) for run in plan_runs(cells, [3], tmp_path)}
+    return {run.cell.method: build_training(run.settings()) for run in plan_runs(cells, [3], tmp_path)}
 
 
 @pytest.fixture

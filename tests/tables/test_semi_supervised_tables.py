@@ -96,7 +96,7 @@ def test_mixmatch_has_what_its_source_fixes(table):
 
 
 def test_the_quick_table_has_every_row_and_the_papers_way_on_demand():
-    assert tuple(c.row for c in cells("table3", quick=True, only=("digits-50/*",)).values()) == ROWS
+    assert tuple(c.method for c in cells("table3", quick=True, only=("digits-50/*",)).values()) == ROWS
     extra = cells("table3", methods=("metamixup+apl-paper",), only=("cifar10-4000/*",))
     assert [c.given["ssl.meta"] for c in extra.values()] == ["extra"]
 

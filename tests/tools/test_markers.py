@@ -5,6 +5,7 @@ import json
 import pytest
 from documents import ROOT
 
+from metamixup import __version__
 from metamixup.errors import UserError
 from metamixup.tables.cells import Choice, plan_cells
 from metamixup.tables.recipe import load_recipe
@@ -44,11 +45,20 @@ def document(tmp_path):
 def test_fills_what_has_records_and_leaves_the_rest(document, capsys):
     assert main(["--check", str(document)]) == 1
     assert "old" in document.read_text()
-    assert main([str(document)]) == 0
+    assert main(["--any-version", str(document)]) == 0
     text = document.read_text()
     assert f"before\n<!-- table table.json -->\n{TABLE}<!-- /table -->\n" in text
     assert text.endswith("<!-- table none.json -->\n<!-- /table -->\n")
     assert main(["--check", str(document)]) == 0
+
+
+def test_records_of_another_version_are_refused_unless_told(document, capsys):
+    assert main([str(document)]) == 1
+    assert "table.json: made by version unknown" in capsys.readouterr().out
+    assert "old" in document.read_text()
+    for version, code in (("0.0.1", 1), (__version__, 0)):
+        (document.parent / "table.json").write_text(json.dumps([{**e, "versions": [version]} for e in ENTRIES]))
+        assert main([str(document)]) == code
 
 
 def test_records_that_are_none(document):
@@ -66,7 +76,7 @@ def test_parts_of_a_comparison_are_filled_and_its_figures_drawn(tmp_path):
     assert main(["--check", str(page)]) == 0  # no records yet
     planned = plan_cells(load_recipe("winners"), Choice())
     cell = next(cell.name for cell in planned if (cell.column, cell.row) == ("digits", "metamixup"))
-    records.write_text(json.dumps({"cell": cell, "seed": 0, "test_error": 1.5}))
+    records.write_text(json.dumps({"cell": cell, "seed": 0, "test_error": 1.5, "version": __version__}))
     assert main(["--check", str(page)]) == 1
     assert not (tmp_path / "winners-differences.svg").exists()
     assert main([str(page)]) == 0

@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 FEWEST_SEEDS = 3  # below, no mean is called best and no difference sure
+TEXTS = ("label", "budget", "learning", "score", "against")
 NUMBERS = ["mean", "std", "top5", "nll", "ece", "published", "published_std", "published_top5", "seconds", "cost_ratio"]
 
 
@@ -36,7 +37,8 @@ class Difference:
 @dataclass(frozen=True)
 class Entry:
     """A method on a task (data/model). `control` is empty for a contender, else the name of what was taken from its
-    policy. `against` is the method that the difference is taken to. What has not been measured is None or empty."""
+    policy; `learning` says where λ came from; `score` is the number of a run that counts; `against` is the method that
+    the difference is taken to. What has not been measured is None or empty."""
 
     task: str
     method: str
@@ -44,6 +46,9 @@ class Entry:
     label: str = ""
     budget: str = ""
     learning: str = ""
+    score: str = ""
+    processors: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     errors: tuple[float, ...] = ()
     mean: float | None = None
@@ -121,8 +126,9 @@ def std_of(values: Sequence[float]) -> float | None:
 def to_json(entry: Entry) -> dict[str, Any]:
     found, difference = vars(entry), entry.difference
     told = {"diff": difference.mean, "low": difference.low, "high": difference.high} if difference else None
-    kept = {key: value for key, value in found.items() if key not in ("task", "errors", "difference", "seeds")}
-    lists = {"seeds": list(entry.seeds), "error": list(entry.errors)}
+    kept = {key: value for key, value in found.items() if key not in ("task", "errors", "difference")}
+    lists = {key: list(value) for key, value in kept.items() if isinstance(value, tuple)}
+    lists["error"] = list(entry.errors)
     return {"cell": f"{entry.task}/{entry.name}", **kept, "method": entry.name, **lists, "paired_vs_mixup": told}
 
 
@@ -136,13 +142,15 @@ def from_json(found: Any) -> Entry | None:
     task = found["cell"].removesuffix(name).rstrip("/") or task
     seeds, errors = _list(found.get("seeds"), int), tuple(e for e in _list(found.get("error"), float) if _number(e))
     measured: dict[str, Any] = {key: _number(found.get(key)) for key in NUMBERS}
-    texts: dict[str, Any] = {key: str(found.get(key) or "") for key in ("label", "budget", "learning", "against")}
+    texts: dict[str, Any] = {key: str(found.get(key) or "") for key in TEXTS}
     return Entry(
         task=task,
         method=method,
         control=control,
         seeds=seeds if len(seeds) == len(errors) or not errors else tuple(range(len(errors))),
         errors=errors,
+        processors=_list(found.get("processors"), str),
+        versions=_list(found.get("versions"), str),
         difference=_difference(found.get("paired_vs_mixup"), len(seeds)),
         provenance=str(found["provenance"]) if found.get("provenance") else None,
         **measured,

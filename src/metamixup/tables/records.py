@@ -29,7 +29,7 @@ def run_record(run: Run, summary: Mapping[str, Any]) -> Record:
         **{"cell": cell.name, "task": cell.column, "method": cell.method, "label": cell.label, "seed": run.seed},
         **{key: summary.get(key) for key in dict.fromkeys((*SCORES, cell.score))},
         **{"epochs": summary.get("epochs"), "updates": summary.get("steps"), "device": summary.get("device")},
-        **{key: summary.get(key) for key in ("train_seconds", "cpu_seconds")},
+        **{key: summary.get(key) for key in ("processor", "version", "train_seconds", "cpu_seconds")},
         **(policy_record(run, summary) if learns(cell.given) else {}),
     }
 

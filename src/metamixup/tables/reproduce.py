@@ -13,7 +13,8 @@ from metamixup.tables.older_version import run_of_older_version
 from metamixup.tables.recipe import Recipe
 from metamixup.tables.records import Record, run_record, write_records
 from metamixup.tables.runner import Runner
-from metamixup.tables.table import budget, make_table
+from metamixup.tables.sentences import budgets, meta_images
+from metamixup.tables.table import make_table
 from metamixup.tables.table_files import Frame, write_table
 
 
@@ -88,27 +89,6 @@ class Reproduction:
             marks=tuple(self.recipe.marks.items()),
             reference=self.recipe.reference,
         )
-
-
-def meta_images(cells: Sequence[Cell]) -> str:
-    """Which methods train on the meta images too."""
-    if any("ssl.labels" in cell.given for cell in cells):
-        return "The labelled images serve as the meta set, so that all methods have the same labels."
-    kept = {bool(cell.given.get("meta.in_train")) for cell in cells}
-    if kept == {True}:
-        return "All methods train on the meta images too, so that they see the same batches."
-    if kept == {False}:
-        return "The meta images are held out for all methods, so that they see the same batches."
-    return "Methods that learn nothing from the meta images train on them."
-
-
-def budgets(cells: Sequence[Cell]) -> list[str]:
-    """What each column's runs are given, in one line."""
-    told: dict[str, str] = {}
-    for cell in cells:
-        place = f"{cell.column} with {cell.model}"
-        told.setdefault(place, f"{place}: {budget(cell)}.")
-    return list(told.values())
 
 
 def failures(grid: Grid) -> list[str]:

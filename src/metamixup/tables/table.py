@@ -6,6 +6,7 @@ from typing import Any
 
 from metamixup.tables.cells import Cell
 from metamixup.tables.entry import Entry, mean_of, paired, std_of
+from metamixup.tables.sentences import budget, learning
 
 Summaries = Mapping[tuple[str, int], dict[str, Any]]  # by cell name and seed
 
@@ -31,6 +32,10 @@ def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> E
         control=cell.control,
         label=cell.label,
         budget=budget(cell),
+        learning=learning(cell),
+        score=cell.score,
+        processors=_told(mine, "processor"),
+        versions=_told(mine, "version"),
         seeds=tuple(mine),
         errors=errors,
         mean=mean_of(errors),
@@ -50,13 +55,8 @@ def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> E
 SCORES = {"top5": "test_error_top5", "nll": "test_nll", "ece": "test_ece"}
 
 
-def budget(cell: Cell) -> str:
-    """What a run of the cell is given, in a few words."""
-    given = cell.given
-    images = f"{given['subset']:,} training images" if "subset" in given else "all training images"
-    images += f" with {given['ssl.labels']:,} labels" if "ssl.labels" in given else ""
-    meta = ", meta images trained on too" if given.get("meta.in_train") else ""
-    return f"{images}, {given.get('epochs', '?')} epochs, batches of {given.get('batch_size', '?')}{meta}"
+def _told(summaries: Mapping[int, dict[str, Any]], key: str) -> tuple[str, ...]:
+    return tuple(sorted({str(s[key]) for s in summaries.values() if s.get(key)}))
 
 
 def _mean_score(summaries: Mapping[int, dict[str, Any]], key: str) -> float | None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from metamixup.errors import UserError
 from metamixup.storage import write_atomically
 from metamixup.tables.entry import Difference, Entry, best_of, from_json, shared_seeds, to_json
+from metamixup.tables.sentences import how_to_read
 from metamixup.tables.text_table import Field, TextTable, as_html, as_markdown, bold, code
 
-HEAD = ("method", "error %", "published", "difference (95 %)", "seeds", "seconds", "cost")
+HEAD = ("method", "policy", "error %", "published", "difference (95 %)", "seeds", "seconds", "cost")
 MISSING = "–"
 
 
@@ -54,14 +55,14 @@ def page_from(source: Path, title: str, notes: tuple[str, ...]) -> str:
 
 
 def markdown_page(frame: Frame, entries: Sequence[Entry]) -> str:
-    lines = [f"# {frame.title}", "", *(f"{remark}\n" for remark in _remarks(frame))]
+    lines = [f"# {frame.title}", "", *(f"{remark}\n" for remark in _remarks(frame, entries))]
     for task, rows in by_task(entries).items():
         lines += [f"## {task}", "", as_markdown(task_table(rows, frame.reference))]
     return "\n".join(lines)
 
 
 def html_page(frame: Frame, entries: Sequence[Entry]) -> str:
-    parts = [f"<h1>{html.escape(frame.title)}</h1>", *(f"<p>{html.escape(r)}</p>" for r in _remarks(frame))]
+    parts = [f"<h1>{html.escape(frame.title)}</h1>", *(f"<p>{html.escape(r)}</p>" for r in _remarks(frame, entries))]
     for task, rows in by_task(entries).items():
         parts += [f"<h2>{html.escape(task)}</h2>", as_html(task_table(rows, frame.reference))]
     return PAGE.format(title=html.escape(frame.title), body="\n".join(parts))
@@ -79,16 +80,12 @@ def task_table(entries: Sequence[Entry], reference: str) -> TextTable:
     shown = shared_seeds(entries)
     best = best_of(shown)
     faint = frozenset(place for place, entry in enumerate(shown) if entry.control)
-    return TextTable(HEAD, [_fields(entry, reference, entry is best) for entry in shown], faint=faint)
+    return TextTable(HEAD, [_fields(entry, reference, entry is best) for entry in shown], left=2, faint=faint)
 
 
-def _remarks(frame: Frame) -> list[str]:
-    fixed = (
-        "Mean ± standard deviation of the last epoch's test error over the seeds; the difference is to "
-        f"`{frame.reference}` unless another row is named, paired by seed, with its 95 % t-interval; cost is the "
-        "training time (on a CPU: its own time) against the baseline's."
-    )
-    return [fixed, *frame.remarks, *(f"{mark} {meaning}." for mark, meaning in frame.marks)]
+def _remarks(frame: Frame, entries: Sequence[Entry]) -> list[str]:
+    marks = [f"{mark} {meaning}." for mark, meaning in frame.marks]
+    return [*how_to_read(entries, frame.reference), *frame.remarks, *marks]
 
 
 def _fields(entry: Entry, reference: str, best: bool) -> list[Field]:
@@ -97,6 +94,7 @@ def _fields(entry: Entry, reference: str, best: bool) -> list[Field]:
         error += f" / {entry.top5:.2f}"
     return [
         (f"{entry.label} (", code(entry.name), ")"),
+        entry.learning,
         bold(error) if best else error,
         published_text(entry),
         _difference(entry, reference),
@@ -141,7 +139,7 @@ body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60re
   background: #fff; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th, td {{ padding: .25rem .75rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }}
-th:first-child {{ text-align: left; font-weight: normal; }}
+tbody th {{ text-align: left; font-weight: normal; }}
 thead th {{ font-weight: 600; border-bottom: 2px solid #888; }}
 tr.control {{ color: #666; }}
 @media (prefers-color-scheme: dark) {{ body {{ color: #ddd; background: #181818; }} tr.control {{ color: #999; }}

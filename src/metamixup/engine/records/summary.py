@@ -1,7 +1,9 @@
 """What a finished run reports: its last epoch, and the epoch that was best on the meta set. The test set chooses
 nothing."""
 
+import platform
 import re
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -30,8 +32,18 @@ def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> 
         "train_seconds": round(seconds, 3),
         "cpu_seconds": round(sum(line["cpu_seconds"] for line in lines), 3),
         "device": next(training.model.parameters()).device.type,
+        "processor": processor(),
         **{share: _mean_share(lines, share, seconds) for share in ("loader_share", "meta_share")},
     }
+
+
+def processor() -> str:
+    """The kind of processor: the same run gives other figures on another, since it sums in another order."""
+    try:
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        return next(line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 def best_by_meta(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
