@@ -39,7 +39,7 @@ def learn(epochs: int) -> tuple[Tensor, Tensor]:
             optimizer.zero_grad()
             cross_entropy(model(mixed.x), mixed.y).backward()
             optimizer.step()
-        seen.append(mixer.stage.policy.trust(everyone))
+        seen.append(mixer.stage.trust(everyone))
     return torch.stack(seen), wrong[train]
 
 

@@ -17,12 +17,13 @@ BELOW = {
     "policy": {"mixing"},
     "meta": {"policy"},
     "trust": {"meta"},
-    "mixer": {"trust"},
+    "choices": {"trust"},
+    "mixer": {"choices"},
     "methods": {"meta", "seeding"},
     "models": {"errors"},
     "data": {"mixing", "seeding", "storage"},
     "engine": {"methods", "seeding", "storage"},
-    "settings": {"engine", "models", "data", "trust"},
+    "settings": {"engine", "models", "data", "choices"},
     "runs": {"settings", "mixer"},
     "tables": {"runs"},
     "analysis": {"tables"},
@@ -32,7 +33,7 @@ BELOW = {
     "cli": {"report", "integrations", "benchmarks"},
     "__main__": {"cli"},
 }
-CORE = {"errors", "world", "seeding", "mixing", "policy", "meta", "trust", "mixer"}
+CORE = {"errors", "world", "seeding", "mixing", "policy", "meta", "trust", "choices", "mixer"}
 
 
 def allowed(layer: str) -> set[str]:

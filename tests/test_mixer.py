@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from metamixup import Beta, Learned, MetaMixUp
+from metamixup.errors import UserError
 
 ESTIMATORS = ["exact", "head", "finite_difference"]
 
@@ -159,5 +160,5 @@ def test_a_plain_policy_needs_no_meta_batch_and_a_learned_one_says_that_it_does(
     assert MetaMixUp(model, 4, policy=Beta(0.4))(x, y, lr=0.1).lam.shape == (6,)
     with pytest.raises(ValueError, match="needs a meta batch"):
         MetaMixUp(model, 4, policy=Learned())(x, y, lr=0.1)
-    with pytest.raises(ValueError, match="unknown estimator 'heads'"):
+    with pytest.raises(UserError, match="unknown estimator 'heads'; did you mean 'head'"):
         MetaMixUp(model, 4, estimator="heads")

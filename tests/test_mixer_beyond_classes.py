@@ -43,19 +43,18 @@ def test_the_gradient_of_lambda_inside_the_model_is_that_of_central_differences(
     partner, lam = torch.tensor([1, 2, 3, 0]), torch.rand(4, dtype=torch.float64)
     module, before = (model[2], True) if mix_at_name == "features" else (model.get_submodule(mix_at_name), False)
 
-    def train_loss(call, lam):
-        mixture = Mixture(lam, partner)
+    def train_loss(call, mixture):
         with mix_at(module, mixture, before):
             return F.mse_loss(call(x), mixture.labels(y))
 
     def after_the_step(lam):
-        grads = torch.autograd.grad(train_loss(model, lam), list(model.parameters()))
+        grads = torch.autograd.grad(train_loss(model, Mixture(lam, partner)), list(model.parameters()))
         names = [name for name, _ in model.named_parameters()]
         theta = {n: p - eta * g for n, p, g in zip(names, model.parameters(), grads, strict=True)}
         return F.mse_loss(torch.func.functional_call(model, theta, (x_meta,)), y_meta)
 
     rates = {name: eta for name, _ in model.named_parameters()}
-    grad = Exact()(model, train_loss, lambda call: F.mse_loss(call(x_meta), y_meta), lam, rates)
+    grad = Exact()(model, train_loss, lambda call: F.mse_loss(call(x_meta), y_meta), Mixture(lam, partner), rates)
     steps = 1e-5 * torch.eye(4, dtype=torch.float64)
     central = [(after_the_step(lam + e) - after_the_step(lam - e)) / 2e-5 for e in steps]
     torch.testing.assert_close(grad, torch.stack(central).detach(), rtol=1e-5, atol=1e-9)

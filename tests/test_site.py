@@ -13,9 +13,9 @@ import pytest
 import typer.main
 from documents import ROOT, blocks, pages, python
 
+from metamixup.choices import ESTIMATORS
 from metamixup.cli import run
 from metamixup.cli.app import app
-from metamixup.settings.choices import ESTIMATORS
 from metamixup.settings.dotted import flat
 from metamixup.settings.resolve import resolve
 

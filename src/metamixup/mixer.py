@@ -10,23 +10,15 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from metamixup import world
+from metamixup.choices import DEFAULT_POLICY, estimator_named, policy_named
 from metamixup.errors import UserError, unknown
-from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, learning_rates
+from metamixup.meta import Estimator, Stage, learning_rates, make_stage
 from metamixup.meta.classifier import last_linear
 from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import Place
 from metamixup.mixing.blendable import LossFunction, require_blendable
-from metamixup.policy import Learned, Policy
-from metamixup.trust import Evidence, Trust
-
-ESTIMATORS: dict[str, Callable[[], Estimator]] = {
-    "evidence": Evidence,
-    "exact": Exact,
-    "finite_difference": FiniteDifference,
-    "head": Head,
-    "head-plain": Head.plain,
-}
+from metamixup.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ class MetaMixUp:
         model: nn.Module,
         num_classes: int | None,
         *,
-        policy: Policy | None = None,
+        policy: str | Policy | Stage | None = None,
         estimator: str | Estimator | None = None,
         every: int | None = None,
         loss: LossFunction = soft_cross_entropy,
@@ -89,20 +81,20 @@ class MetaMixUp:
         if num_classes is None and loss is soft_cross_entropy:
             raise ValueError("without num_classes give the loss of (outputs, targets), for instance loss=mse_loss")
         # Another loss than cross entropy, or another estimator, asks for the policy of the paper.
-        plain = loss is soft_cross_entropy and estimator in (None, "evidence")
-        policy = policy or (Trust() if plain else Learned())
+        plain = loss is soft_cross_entropy and estimator is None
+        policy = policy or (DEFAULT_POLICY if plain else "learned")
+        if isinstance(policy, str):
+            policy = policy_named(policy)
         if num_classes is None and policy.by_class:
             raise UserError(f"{type(policy).__name__} learns by class; without num_classes use Learned() or Beta()")
-        estimator = estimator or policy.estimator
+        estimator = estimator or (policy.default_estimator if policy.learned else None)
         if isinstance(estimator, str):
-            if estimator not in ESTIMATORS:
-                raise ValueError(f"unknown estimator {estimator!r}; known: {', '.join(ESTIMATORS)}")
-            estimator = ESTIMATORS[estimator]()
+            estimator = estimator_named(estimator)
         self.model, self.num_classes, self.loss = model, num_classes, loss
         self.place = None if mix_at == "features" else _place(model, mix_at)  # features are found by a forward pass
         self._checked = loss is soft_cross_entropy
-        self._every = every
-        self.stage = MetaStage(policy, estimator, every or 1)
+        self.stage = make_stage(policy, estimator)
+        self._every, self._indexed_every = every, self.stage.every
         self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(
@@ -123,8 +115,7 @@ class MetaMixUp:
         partner = own_partners([len(x)], self.generator).to(x.device)
         meta_labels = None if x_meta is None or y_meta is None else self._targets(y_meta, x_meta)
         pairs = Pairs(partner, targets, _at(x, index), _at(x, meta_index), meta_labels, world.places([len(x)]))
-        if self._every is None:
-            self.stage.every = 1 if index is None else self.stage.policy.every
+        self.stage.every = self._every or (1 if index is None else self._indexed_every)
 
         def train_loss(net: Net, mixture: Mixture) -> Tensor:
             return self._loss(place.outputs(net, x, mixture), mixture.labels(targets))

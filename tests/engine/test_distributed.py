@@ -25,7 +25,7 @@ from metamixup.methods.supervised import Supervised
 from metamixup.mixing import draw_partners
 from metamixup.policy import Beta, Learned, Persistent
 from metamixup.seeding import derived_generator, derived_seed
-from metamixup.trust import Evidence, Trust
+from metamixup.trust import Trust
 
 BATCH, STEPS = 12, 20
 
@@ -121,13 +121,18 @@ def test_two_processes_equal_one_with_the_doubled_batch(tmp_path):
         assert torch.equal(pair[0][name]["weights"], pair[1][name]["weights"]), name
 
 
+def every_second(stage):
+    stage.pace(2)
+    return stage
+
+
 def trusting(folder):
     """A whole run with memory and BatchNorm; what every process ends with."""
-    run = training(Supervised(), MetaStage(Trust(), Evidence(), every=2), evaluation=(evaluation(),))
+    run = training(Supervised(), every_second(Trust()), evaluation=(evaluation(),))
     run.model.insert(1, nn.BatchNorm1d(8))
     folder.mkdir(exist_ok=True)
     summary = train(run, RunFolder(folder), Runtime(1))
-    trust = run.stage.policy
+    trust = run.stage
     state = {f"model.{k}": v for k, v in run.model.state_dict().items()}
     return {**state, "score": trust.samples.score, "clean": trust.clean.score, "error": summary["test_error"]}
 

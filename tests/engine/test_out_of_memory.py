@@ -5,7 +5,7 @@ from engine.toy_runs import run, toy_training
 from metamixup.errors import UserError
 from metamixup.meta import Exact, FiniteDifference, Head, MetaStage
 from metamixup.policy import Learned
-from metamixup.trust import Evidence, Trust
+from metamixup.trust import Trust
 
 HUGE = 2**50
 
@@ -23,22 +23,25 @@ def test_the_cheaper_estimator_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("policy", "estimator", "told"),
+    ("stage", "told"),
     [
-        (Learned(), FiniteDifference(), "--estimator head"),
-        (Learned(), Head(), "--estimator head-features"),
-        (Learned(), Head(blend="features"), "estimator.fraction=0.5"),
-        (Trust(), Evidence(), "--batch-size"),
+        (MetaStage(Learned(), FiniteDifference()), "--estimator head"),
+        (MetaStage(Learned(), Head()), "--estimator head-features"),
+        (MetaStage(Learned(), Head(blend="features")), "estimator.fraction=0.5"),
+        (Trust(), "--batch-size"),
     ],
 )
 @pytest.mark.parametrize("kind", [MemoryError, torch.OutOfMemoryError])
-def test_every_estimator_has_a_way_out(tmp_path, monkeypatch, policy, estimator, told, kind):
+def test_every_estimator_has_a_way_out(tmp_path, monkeypatch, stage, told, kind):
     def hungry(*given):
         raise kind("out of memory")
 
-    monkeypatch.setattr(type(estimator), "__call__", hungry)
+    if stage.estimator is None:
+        monkeypatch.setattr(stage, "evidence", hungry)
+    else:
+        monkeypatch.setattr(type(stage.estimator), "__call__", hungry)
     training = toy_training()
-    training.stage = MetaStage(policy, estimator)
+    training.stage = stage
     with pytest.raises(UserError, match=told):
         run(training, tmp_path)
 

@@ -55,7 +55,7 @@ def test_the_meta_set_is_held_out_and_stratified():
 
 def test_the_default_policy_is_the_products_own():
     net = classifier(max_epochs=1).fit(X, Y)
-    assert isinstance(net._mixer.stage.policy, Trust)
+    assert isinstance(net._mixer.stage, Trust)
     net = classifier(max_epochs=1, mixing={"estimator": "head"}).fit(X, Y)
     assert isinstance(net._mixer.stage.policy, Learned)
 

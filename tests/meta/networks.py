@@ -37,8 +37,11 @@ class Problem:
         self.x_meta = torch.randn(m, *shape, generator=generator, dtype=torch.float64)
         self.y_meta = soft_labels(torch.randint(0, classes, (m,), generator=generator), classes, torch.float64)
 
-    def loss(self, net, lam: Tensor) -> Tensor:
-        mixture = Mixture(lam, self.partner)
+    @property
+    def mixture(self) -> Mixture:
+        return Mixture(self.lam, self.partner)
+
+    def loss(self, net, mixture: Mixture) -> Tensor:
         return soft_cross_entropy(net(mixture.inputs(self.x)), mixture.labels(self.y))
 
     def meta_loss(self, net) -> Tensor:
@@ -47,7 +50,7 @@ class Problem:
     def objective(self, model: nn.Module, lam: Tensor, eta: dict[str, float]) -> Tensor:
         """The meta loss after a real SGD step of a copy: what every estimator differentiates, the plain way."""
         twin = copy.deepcopy(model)
-        self.loss(twin, lam).backward()
+        self.loss(twin, Mixture(lam, self.partner)).backward()
         with torch.no_grad():
             for name, p in twin.named_parameters():
                 if p.grad is not None and name in eta:

@@ -11,7 +11,7 @@ def run(stage: MetaStage, problem: Problem, seed: int = 0):
     model = smooth_net()
     return stage(
         model,
-        lambda net, mixture: problem.loss(net, mixture.lam),
+        problem.loss,
         problem.meta_loss,
         Pairs(problem.partner, problem.y),
         learning_rates(model, 0.3),
@@ -42,9 +42,9 @@ def test_lambda_is_refined_on_every_kth_step_only():
     class Counting:
         calls = 0
 
-        def __call__(self, model, loss, meta_loss, lam, eta):
+        def __call__(self, model, loss, meta_loss, mixture, eta):
             self.calls += 1
-            return torch.zeros_like(lam)
+            return torch.zeros_like(mixture.lam)
 
     estimator = Counting()
     stage = MetaStage(Learned(), estimator, every=3)

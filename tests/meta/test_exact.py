@@ -11,7 +11,7 @@ from metamixup.meta import Exact, FiniteDifference, Head, learning_rates
 def test_equals_central_differences_of_the_whole_meta_objective():
     model, problem = smooth_net(), Problem()
     eta = learning_rates(model, 0.3)
-    grad = Exact()(model, problem.loss, problem.meta_loss, problem.lam, eta)
+    grad = Exact()(model, problem.loss, problem.meta_loss, problem.mixture, eta)
     assert relative_error(grad, problem.central_differences(model, eta)) < 1e-6
 
 
@@ -24,7 +24,7 @@ def test_each_parameter_group_looks_ahead_with_its_own_rate_and_frozen_ones_stay
     assert eta["8.bias"] == 0.05
     assert eta["1.weight"] == 0.0, "a parameter that the optimizer leaves out stands still"
     assert "0.weight" not in eta, "a frozen parameter has no rate"
-    grad = Exact()(model, problem.loss, problem.meta_loss, problem.lam, eta)
+    grad = Exact()(model, problem.loss, problem.meta_loss, problem.mixture, eta)
     assert relative_error(grad, problem.central_differences(model, eta)) < 1e-6
 
 
@@ -43,7 +43,7 @@ def test_tied_weights_are_one_parameter():
     torch.manual_seed(0)
     model, problem = Tied().double(), Problem()
     eta = learning_rates(model, 0.2)
-    grad = Exact()(model, problem.loss, problem.meta_loss, problem.lam, eta)
+    grad = Exact()(model, problem.loss, problem.meta_loss, problem.mixture, eta)
     assert relative_error(grad, problem.central_differences(model, eta)) < 1e-6
 
 
@@ -62,7 +62,7 @@ def test_a_module_with_two_names_keeps_its_own_tensors():
     model, problem = Shared().double(), Problem()
     before = [id(tensor) for tensor in (*model.parameters(), *model.buffers())]
     eta = learning_rates(model, 0.2)
-    grad = Exact()(model, problem.loss, problem.meta_loss, problem.lam, eta)
+    grad = Exact()(model, problem.loss, problem.meta_loss, problem.mixture, eta)
     assert [id(tensor) for tensor in (*model.parameters(), *model.buffers())] == before
     assert int(model.norm.num_batches_tracked) == 0
     assert relative_error(grad, problem.central_differences(model, eta)) < 1e-6
@@ -71,7 +71,7 @@ def test_a_module_with_two_names_keeps_its_own_tensors():
 def test_without_the_lookahead_the_direction_is_nearly_the_same():
     model, problem = smooth_net(), Problem()
     eta = learning_rates(model, 0.05)
-    args = model, problem.loss, problem.meta_loss, problem.lam, eta
+    args = model, problem.loss, problem.meta_loss, problem.mixture, eta
     at_ahead, at_theta = Exact()(*args), Exact(lookahead=False)(*args)
     assert not torch.equal(at_ahead, at_theta)
     assert torch.cosine_similarity(at_ahead, at_theta, dim=0) > 0.9
@@ -92,9 +92,9 @@ def test_every_estimator_leaves_the_model_as_it_found_it():
     for estimator in (Exact(), Head(), FiniteDifference()):
         for training in (True, False):
             model = smooth_net(dropout=0.5).train(training)
-            problem.loss(model, problem.lam).backward()  # some .grad to be left alone
+            problem.loss(model, problem.mixture).backward()  # some .grad to be left alone
             before = snapshot(model)
-            estimator(model, problem.loss, problem.meta_loss, problem.lam, learning_rates(model, 0.1))
+            estimator(model, problem.loss, problem.meta_loss, problem.mixture, learning_rates(model, 0.1))
             after = snapshot(model)
             assert all(torch.equal(before["state"][k], after["state"][k]) for k in before["state"])
             assert all(torch.equal(a, b) for a, b in zip(before["grad"], after["grad"], strict=True))
@@ -106,5 +106,5 @@ def test_every_estimator_leaves_the_model_as_it_found_it():
 def test_a_sample_paired_with_itself_has_no_gradient():
     model, problem = smooth_net(norm=False), Problem()
     problem.partner = torch.arange(len(problem.lam))
-    grad = Exact()(model, problem.loss, problem.meta_loss, problem.lam, learning_rates(model, 0.1))
+    grad = Exact()(model, problem.loss, problem.meta_loss, problem.mixture, learning_rates(model, 0.1))
     torch.testing.assert_close(grad, torch.zeros_like(grad), atol=1e-12, rtol=0)

@@ -15,7 +15,7 @@ from metamixup.policy import CutMix, Learned
 def test_plain_head_equals_exact_restricted_to_the_classifier(lookahead, norm):
     model, problem = smooth_net(norm=norm), Problem()
     eta = learning_rates(model, 0.3)
-    args = model, problem.loss, problem.meta_loss, problem.lam, eta
+    args = model, problem.loss, problem.meta_loss, problem.mixture, eta
     restricted = Exact(lookahead, layers=("8",))(*args)
     assert relative_error(Head.plain(lookahead=lookahead)(*args), restricted) < 1e-9
     only = {name: rate for name, rate in eta.items() if name.startswith("8.")}
@@ -25,11 +25,11 @@ def test_plain_head_equals_exact_restricted_to_the_classifier(lookahead, norm):
 def test_the_classifier_may_be_named_and_weigh_in_with_its_own_rate():
     model, problem = smooth_net(), Problem()
     eta = dict.fromkeys(learning_rates(model, 0.1), 0.5) | {"5.weight": 0.2, "5.bias": 0.0}
-    named = Head.plain("5")(model, problem.loss, problem.meta_loss, problem.lam, eta)
+    named = Head.plain("5")(model, problem.loss, problem.meta_loss, problem.mixture, eta)
     assert relative_error(named, problem.central_differences(model, {"5.weight": 0.2, "5.bias": 0.0})) < 1e-6
 
 
-def in_stage(estimator, problem: Problem, model: nn.Module, policy=None, loss=None, fraction: float = 1.0):
+def in_stage(estimator, problem: Problem, model: nn.Module, loss=None, fraction: float = 1.0):
     """The gradient that an estimator finds inside of the meta stage, where features may be blended."""
     found = []
 
@@ -41,12 +41,16 @@ def in_stage(estimator, problem: Problem, model: nn.Module, policy=None, loss=No
             found.append(grad)
             return lam
 
-    def of(net, mixture):
-        return soft_cross_entropy(net(mixture.inputs(problem.x)), mixture.labels(problem.y))
-
-    stage = MetaStage(policy(found, problem) if policy else Listening(), estimator, fraction=fraction)
+    stage = MetaStage(Listening(), estimator, fraction=fraction)
     pairs = Pairs(problem.partner, problem.y)
-    stage(model, loss or of, problem.meta_loss, pairs, learning_rates(model, 0.3), torch.Generator().manual_seed(0))
+    stage(
+        model,
+        loss or problem.loss,
+        problem.meta_loss,
+        pairs,
+        learning_rates(model, 0.3),
+        torch.Generator().manual_seed(0),
+    )
     return found[0]
 
 
@@ -80,7 +84,7 @@ def test_centring_is_a_virtual_step_of_the_weight_on_centred_features():
             return self.weight - self.start
 
     grad = Head(blend="input", memory=0.0)(
-        model, problem.loss, problem.meta_loss, problem.lam, learning_rates(model, 0.3)
+        model, problem.loss, problem.meta_loss, problem.mixture, learning_rates(model, 0.3)
     )
     assert relative_error(grad, problem.central_differences(Centred(), {"weight": 0.3})) < 1e-6
 
@@ -123,24 +127,13 @@ def test_a_part_of_the_batch_is_learned_from():
 
 
 def test_boxes_cannot_wait_for_the_features():
-    class Box(CutMix):
-        learned = True
-
-        def __init__(self, found, problem):
-            super().__init__((5, 5))
-            self.found, self.lam = found, problem.lam
-
-        def refine(self, lam, grad, pairs):
-            self.found.append(grad)
-            return lam
-
     model, problem = smooth_net(norm=False), Problem()
-    problem.lam = torch.linspace(0.1, 0.9, 8, dtype=torch.float64)
-    grads = [
-        in_stage(e, problem, model, policy=Box)
-        for e in (Head(blend="features", centred=False, memory=0.0), Head.plain())
-    ]
+    boxes = CutMix((5, 5)).mixture(problem.lam, Pairs(problem.partner, problem.y), torch.Generator().manual_seed(0))
+    rates = learning_rates(model, 0.3)
+    estimators = Head(blend="features", centred=False, memory=0.0), Head.plain()
+    grads = [e(model, problem.loss, problem.meta_loss, boxes, rates) for e in estimators]
     torch.testing.assert_close(*grads, rtol=1e-9, atol=1e-15)
+    assert float(grads[0].abs().max()) > 0
 
 
 def test_memory_adds_the_mean_of_the_gradients_before():
@@ -164,7 +157,7 @@ def test_memory_is_saved_with_the_stage():
         for _ in range(count):
             mixture = stage(
                 model,
-                lambda net, m: soft_cross_entropy(net(m.inputs(problem.x)), m.labels(problem.y)),
+                problem.loss,
                 problem.meta_loss,
                 Pairs(problem.partner, problem.y),
                 learning_rates(model, 0.3),
@@ -182,14 +175,14 @@ def test_memory_is_saved_with_the_stage():
 def test_a_model_without_a_linear_layer_is_told_which_estimators_serve():
     model, problem = nn.Sequential(nn.Conv2d(2, 3, 5), nn.Flatten()).double(), Problem()
     with pytest.raises(UserError, match="'finite_difference' or 'exact'"):
-        Head()(model, problem.loss, problem.meta_loss, problem.lam, learning_rates(model, 0.1))
+        Head()(model, problem.loss, problem.meta_loss, problem.mixture, learning_rates(model, 0.1))
 
 
 def test_a_frozen_classifier_is_refused():
     model, problem = smooth_net(), Problem()
     model[8].requires_grad_(False)
     with pytest.raises(UserError, match="'8' is not trained"):
-        Head()(model, problem.loss, problem.meta_loss, problem.lam, learning_rates(model, 0.1))
+        Head()(model, problem.loss, problem.meta_loss, problem.mixture, learning_rates(model, 0.1))
 
 
 @pytest.mark.parametrize("wrong", [{"blend": "middle"}, {"memory": 1.0}])
@@ -215,7 +208,7 @@ class Attention(nn.Module):
 def test_all_estimators_serve_a_transformer():
     model, problem = Attention().double(), Problem()
     eta = learning_rates(model, 0.3)
-    args = model, problem.loss, problem.meta_loss, problem.lam, eta
+    args = model, problem.loss, problem.meta_loss, problem.mixture, eta
     truth = problem.central_differences(model, eta)
     assert relative_error(Exact()(*args), truth) < 1e-6
     assert relative_error(FiniteDifference(step=1e-3)(*args), truth) < 1e-4

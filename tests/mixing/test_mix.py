@@ -53,3 +53,12 @@ def test_partners_keep_to_their_block(sizes, seed):
     for size in sizes:
         assert sorted(partner[start : start + size].tolist()) == list(range(start, start + size))
         start += size
+
+
+def test_labels_that_a_stage_knows_better_stand_in_for_the_given_ones():
+    given, own = torch.eye(3), torch.eye(3)[[1, 2, 0]]
+    mixture = Mixture(torch.tensor([1.0, 0.25, 0.0]), torch.tensor([1, 2, 0]), own_labels=own.double())
+    expected = Mixture(mixture.lam, mixture.partner).labels(own)
+    assert torch.equal(mixture.labels(given), expected)
+    assert mixture.labels(given).dtype == given.dtype
+    assert torch.equal(mixture.inputs(given), Mixture(mixture.lam, mixture.partner).inputs(given)), "inputs are as ever"

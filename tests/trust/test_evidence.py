@@ -5,8 +5,8 @@ from torch import nn
 
 from metamixup.errors import UserError
 from metamixup.meta import Exact
-from metamixup.mixing import soft_cross_entropy
-from metamixup.trust import Evidence
+from metamixup.mixing import Mixture, soft_cross_entropy
+from metamixup.trust.evidence import find_evidence
 
 
 def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
@@ -15,10 +15,9 @@ def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
     problem = Problem(n=6, m=8, shape=(5,))
     body, head = nn.Linear(5, 4), nn.Linear(4, 3, bias=False)
     model = nn.Sequential(body, nn.Tanh(), head).double()
-    rows = Evidence()(
-        model, lambda net, lam: soft_cross_entropy(net(problem.x), problem.y), problem.meta_loss, problem.lam, {}
-    )
-    assert rows.shape == (14, 2)
+    batch, meta = find_evidence(model, problem.loss, problem.meta_loss, problem.lam)
+    assert batch.gain.shape == batch.loss.shape == (6,)
+    assert meta.gain.shape == meta.loss.shape == (8,)
 
     features = model[:2]
 
@@ -26,35 +25,34 @@ def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
         meta_x, meta_y = problem.x_meta[1 - half :: 2], problem.y_meta[1 - half :: 2]
         mean = features(problem.x_meta).mean(0, keepdim=True).detach()
 
-        def loss(net, w):
+        def loss(net, weighted):
             h = features(problem.x).detach()
             logits = net(h).detach() + net(h - h.mean(0)) - net(h - h.mean(0)).detach()
-            return (w * soft_cross_entropy(logits, problem.y, reduction="none")).sum()
+            return (weighted.lam * soft_cross_entropy(logits, problem.y, reduction="none")).sum()
 
         def meta_loss(net, meta_x=meta_x, meta_y=meta_y, mean=mean):
             h = features(meta_x).detach()
             logits = net(h).detach() + net(h - mean) - net(h - mean).detach()
             return soft_cross_entropy(logits, meta_y)
 
-        expected = Exact(lookahead=False)(head, loss, meta_loss, torch.ones(6, dtype=torch.float64), {"weight": 1.0})
-        assert relative_error(rows[half:6:2, 0].double(), expected[half::2]) < 1e-4
+        weights = Mixture.unblended(problem.lam)
+        expected = Exact(lookahead=False)(head, loss, meta_loss, weights, {"weight": 1.0})
+        assert relative_error(-batch.gain[half::2].double(), expected[half::2]) < 1e-4
     losses = soft_cross_entropy(model(problem.x), problem.y, reduction="none").detach()
-    assert relative_error(rows[:6, 1].double(), losses) < 1e-4
+    assert relative_error(batch.loss.double(), losses) < 1e-4
 
 
 def test_a_method_that_classifies_twice_is_refused():
     model, problem = smooth_net(), Problem()
     with pytest.raises(UserError, match="classify the batch once"):
-        Evidence()(
-            model, lambda net, lam: problem.loss(net, lam) + problem.loss(net, lam), problem.meta_loss, problem.lam, {}
-        )
+        find_evidence(model, lambda net, m: problem.loss(net, m) + problem.loss(net, m), problem.meta_loss, problem.lam)
 
 
 def test_the_model_is_left_as_it_was():
     model, problem = smooth_net(dropout=0.3), Problem()
     before = {k: v.clone() for k, v in model.state_dict().items()}
     state = torch.get_rng_state()
-    Evidence()(model, problem.loss, problem.meta_loss, problem.lam, {})
+    find_evidence(model, problem.loss, problem.meta_loss, problem.lam)
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
     assert all(p.grad is None for p in model.parameters())
     assert torch.equal(state, torch.get_rng_state())

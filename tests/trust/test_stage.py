@@ -4,11 +4,11 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from metamixup import Beta, MetaMixUp
-from metamixup.mixing import Pairs
-from metamixup.policy import Reverse, Shuffle
+from metamixup.meta import Reverse, Shuffle
+from metamixup.mixing import Mixture, Pairs
 from metamixup.trust import Trust
 from metamixup.trust.calibration import Curve
-from metamixup.trust.stage import RECENT, Memory, favour_trusted, replace_distrusted
+from metamixup.trust.evidence import Evidence
 
 
 def blobs(n: int, seed: int, share_wrong: float = 0.4):
@@ -64,108 +64,70 @@ def test_without_indices_every_batch_is_judged():
 
 def test_clean_labels_are_trusted():
     mixer, _ = train(Trust(), share_wrong=0.0)
-    policy = mixer.stage.policy
-    trust = policy.trust(Pairs(torch.arange(600), torch.zeros(600, 3), torch.arange(600)))
+    trust = mixer.stage.trust(Pairs(torch.arange(600), torch.zeros(600, 3), torch.arange(600)))
     assert float(trust.mean()) > 0.85
     assert mixer.stage.every == 4
 
 
+def evidence(n: int, m: int) -> tuple[Evidence, Evidence]:
+    batch, meta = (Evidence(torch.randn(size), torch.rand(size)) for size in (n, m))
+    return batch, meta
+
+
+def served(stage: Trust, pairs: Pairs, seed: int = 5) -> Mixture:
+    """The mixture of a step that does not learn."""
+    stage.steps = 1
+    return stage(None, None, None, pairs, {}, torch.Generator().manual_seed(seed))
+
+
 def test_full_trust_is_mixup_to_the_bit():
     pairs = Pairs(torch.randperm(50), torch.zeros(50, 3), torch.arange(50))
-    trust, mixup = Trust(alpha=0.7), Beta(0.7)
-    generators = [torch.Generator().manual_seed(5) for _ in range(2)]
-    ours = trust.mixture(trust.draw(pairs, generators[0]), pairs, generators[0])
-    theirs = mixup.mixture(mixup.draw(pairs, generators[1]), pairs, generators[1])
+    ours = served(Trust(alpha=0.7), pairs)
+    mixup, generator = Beta(0.7), torch.Generator().manual_seed(5)
+    theirs = mixup.mixture(mixup.draw(pairs, generator), pairs, generator)
     assert torch.equal(ours.lam, theirs.lam)
     assert torch.equal(ours.partner, theirs.partner)
 
 
-def test_a_distrusted_partner_is_replaced_by_a_trusted_one():
-    trust = torch.tensor([1.0, 0.0, 1.0, 0.0])
-    partner = replace_distrusted(
-        Pairs(torch.tensor([1, 0, 3, 2]), torch.eye(4)), trust, torch.Generator().manual_seed(0)
-    )
-    assert bool((trust[partner] == 1).all())
-    assert partner[1] == 0, "a trusted partner stays"
-    nobody = replace_distrusted(
-        Pairs(torch.tensor([1, 0]), torch.eye(2)), torch.zeros(2), torch.Generator().manual_seed(0)
-    )
-    assert bool(((nobody >= 0) & (nobody < 2)).all())
-
-
-def test_a_restored_policy_goes_on_where_it_was():
+def test_a_restored_stage_goes_on_where_it_was():
     mixer, _ = train(Trust(), epochs=3)
-    policy, other = mixer.stage.policy, Trust()
-    other.load_state_dict(policy.state_dict())
+    stage, other = mixer.stage, Trust()
+    other.load_state_dict(stage.state_dict())
+    assert other.steps == stage.steps
     pairs = Pairs(torch.randperm(600), torch.zeros(600, 3), torch.arange(600), torch.arange(60))
-    rows = torch.randn(660, 2)
-    for p in (policy, other):
-        p.refine(torch.ones(600), rows, pairs)
-    assert torch.equal(policy.trust(pairs), other.trust(pairs))
+    found = evidence(600, 60)
+    for each in (stage, other):
+        each.learn(*found, pairs)
+    assert torch.equal(stage.trust(pairs), other.trust(pairs))
+    assert torch.equal(served(stage, pairs).lam, served(other, pairs).lam)
 
 
-def test_memory_is_a_mean_that_becomes_a_running_one_and_stays_bounded():
-    memory = Memory(0.5)
-    for value in (1.0, 3.0, 5.0):
-        memory.learn(torch.tensor([7]), torch.tensor([value]))
-    assert float(memory.score[7]) == pytest.approx(0.5 * 2.0 + 0.5 * 5.0)
-    assert memory.count == 1
-    for _ in range(3):
-        memory.learn(None, torch.randn(RECENT - 5))
-    assert len(memory.recent) == RECENT
+class Known(Trust):
+    """Finds the same scores, and so the same trust, for the samples of every batch."""
 
+    def evidence(self, *given):
+        return evidence(40, 40)
 
-def test_fewer_pairs_are_blended_as_the_learning_rate_falls():
-    pairs = Pairs(torch.randperm(2000), torch.zeros(2000, 3), torch.arange(2000))
-
-    def blended(policy: Trust) -> float:
-        lam = policy.draw(pairs, torch.Generator().manual_seed(1))
-        return float(((lam > 0) & (lam < 1)).float().mean())
-
-    policy = Trust()
-    for rate, expected in ((0.02, 1.0), (0.1, 1.0), (0.06, 1.0), (0.025, 0.5), (0.005, 0.1), (0.0, 0.0), (0.1, 1.0)):
-        policy.settle(rate)
-        assert blended(policy) == pytest.approx(expected, abs=0.05), rate
-
-
-@pytest.mark.parametrize(("settle", "rates"), [(0.5, (0.0, 0.0)), (0.0, (0.1, 0.001)), (0.5, (0.1, 0.05))])
-def test_it_blends_as_mixup_does_until_the_rate_has_fallen_below_its_share(settle: float, rates: tuple[float, float]):
-    policy = Trust(settle=settle)
-    for rate in rates:
-        policy.settle(rate)
-    assert policy.blended == 1
-
-
-@pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (0.2, 0.6), (0.9, 0.1), (0.0, 0.5), (0.0, 0.0)])
-def test_the_larger_share_falls_to_a_side_in_proportion_to_its_trust(first: float, second: float):
-    n = 20_000
-    pairs = Pairs(torch.arange(n), torch.zeros(n, 3))
-    generator = torch.Generator().manual_seed(3)
-    lam = torch.rand(n, generator=generator)
-    ours = favour_trusted(lam, torch.full((n,), first), torch.full((n,), second), pairs, generator)
-    expected = first / (first + second) if first + second else 0.5
-    assert float((ours > 0.5).float().mean()) == pytest.approx(expected, abs=0.02)
-    assert torch.equal(torch.maximum(ours, 1 - ours), torch.maximum(lam, 1 - lam)), "only the sides change"
-    if first == second:
-        assert torch.equal(ours, lam)
-
-
-def test_what_settles_a_run_goes_on_after_a_restart():
-    policy, again = Trust(), Trust()
-    for rate in (0.1, 0.02):
-        policy.settle(rate)
-    again.load_state_dict(policy.state_dict())
-    assert (again.peak, again.blended) == (0.1, pytest.approx(0.4))
+    def learn(self, batch, meta, pairs):
+        return torch.linspace(0.05, 0.95, 40)
 
 
 def test_shuffle_deals_out_the_trust_of_samples_without_an_index_too():
-    policy, pairs = Trust(), Pairs(torch.arange(40).roll(1), torch.eye(40))
-    policy.curve = Curve(torch.tensor([0.0, 1.0]), torch.tensor([0.0, 1.0]))
-    scores = torch.linspace(0.05, 0.95, 40)
     shares = []
-    for control in (policy, Shuffle(policy)):
-        policy._now = scores
-        shares.append(control.mixture(torch.full((40,), 0.5), pairs, torch.Generator().manual_seed(0)).lam)
+    for make in (Known, lambda: Shuffle(Known()).policy):
+        stage = make()
+        stage.curve = Curve(torch.tensor([0.0, 1.0]), torch.tensor([0.0, 1.0]))
+        pairs, generator = Pairs(torch.arange(40).roll(1), torch.eye(40)), torch.Generator().manual_seed(0)
+        steps = [stage(None, None, None, pairs, {}, generator).lam for _ in range(stage.every * 20)]
+        shares.append(torch.stack(steps[:: stage.every]).mean(0))
     # λ of the first half, whose labels are distrusted, is low unless trust belongs to nobody.
     assert shares[0][:20].mean() < shares[0][20:].mean() - 0.1
     assert abs(shares[1][:20].mean() - shares[1][20:].mean()) < 0.1
+
+
+def test_samples_beyond_the_judged_fraction_are_trusted():
+    stage = Trust()
+    stage.pace(4, fraction=0.5)
+    stage.curve = Curve(torch.tensor([0.0, 1.0]), torch.tensor([0.0, 1.0]))
+    trust = stage.trust(Pairs(torch.arange(4), torch.eye(4)), torch.tensor([0.25, 0.75]))
+    assert trust.tolist() == [0.25, 0.75, 1.0, 1.0]

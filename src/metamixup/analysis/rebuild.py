@@ -61,15 +61,16 @@ class Rebuilt:
         Batches, partners and first λ are those of training; λ is refined with the trained network and policy.
         """
         t = self.training
-        if not self.whole and t.stage.policy.state_dict():
+        learned = copy.deepcopy(t.stage.state_dict())
+        if not self.whole and learned.get("policy", learned):
             raise UserError(
                 f"{self.records.path}: no checkpoint that this version reads, so its policy is lost; train it again"
             )
-        policy = copy.deepcopy(t.stage.policy.state_dict())
         steps = min(t.steps, -(-samples // self._batch_size()))
         for step in torch.linspace(0, t.steps - 1, steps).long().tolist():
             batch, mixture = self.stepper.look(step)
-            t.stage.policy.load_state_dict(copy.deepcopy(policy))  # looking must not teach it
+            # looking must not teach it
+            t.stage.load_state_dict({**copy.deepcopy(learned), "steps": t.stage.steps})
             n = len(batch.x)
             kept = (mixture.partner[:n] < n).nonzero().squeeze(1)  # blends with unlabelled images are left out
             labels, partner = batch.y.argmax(1).cpu(), mixture.partner[:n].cpu()

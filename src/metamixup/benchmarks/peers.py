@@ -7,37 +7,38 @@ import torch
 from torch import Tensor, nn
 
 from metamixup.meta import Estimator
-from metamixup.meta.estimator import MetaLoss, TrainLoss
+from metamixup.meta.estimator import Loss, MetaLoss
+from metamixup.mixing import Mixture
 
 
 class Higher:
     """facebookresearch/higher: a functional copy of the model and a differentiable SGD."""
 
     def __call__(
-        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, eta: Mapping[str, float]
     ) -> Tensor:
         import higher
 
-        lam = lam.detach().requires_grad_()
+        mixture = mixture.with_gradient()
         optimizer = torch.optim.SGD(model.parameters(), lr=next(iter(eta.values())))
         with higher.innerloop_ctx(model, optimizer, copy_initial_weights=True) as (net, virtual):
-            virtual.step(loss(net, lam))
-            return torch.autograd.grad(meta_loss(net), lam)[0]
+            virtual.step(loss(net, mixture))
+            return torch.autograd.grad(meta_loss(net), mixture.lam)[0]
 
 
 class TorchOpt:
     """metaopt/torchopt: a differentiable SGD on the model itself, whose state is saved and restored around it."""
 
     def __call__(
-        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, eta: Mapping[str, float]
     ) -> Tensor:
         import torchopt
 
-        lam = lam.detach().requires_grad_()
+        mixture = mixture.with_gradient()
         twin = copy.deepcopy(model)
         optimizer = torchopt.MetaSGD(twin, lr=next(iter(eta.values())))
-        optimizer.step(loss(twin, lam))
-        return torch.autograd.grad(meta_loss(twin), lam)[0]
+        optimizer.step(loss(twin, mixture))
+        return torch.autograd.grad(meta_loss(twin), mixture.lam)[0]
 
 
 PEERS: dict[str, Callable[[], Estimator]] = {"higher": Higher, "torchopt": TorchOpt}

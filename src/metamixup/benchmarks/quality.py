@@ -37,8 +37,8 @@ class Direction(Learned):
 class Less:
     """Not an estimator: away from λ = ½, the direction that every measured gain is to beat."""
 
-    def __call__(self, model: nn.Module, loss: object, meta_loss: object, lam: Tensor, eta: object) -> Tensor:
-        return 0.5 - lam
+    def __call__(self, model: nn.Module, loss: object, meta_loss: object, mixture: Mixture, eta: object) -> Tensor:
+        return 0.5 - mixture.lam
 
 
 def estimators() -> dict[str, Estimator]:

@@ -11,7 +11,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from metamixup.benchmarks.peers import installed
 from metamixup.benchmarks.steps import Bench
 from metamixup.benchmarks.timing import interleave, matmul, matmul_share, ratios
-from metamixup.policy import Learned
 
 BATCHES = {"cnn3": 128}  # others: 32
 STEPS = {"cnn3": 4}  # in one measurement, so that a short step is not lost in the noise; others: 1
@@ -29,7 +28,7 @@ def measure(model: str, repetitions: int, say: Callable[[str], None] = print, co
     bench = Bench(model, BATCHES.get(model, 32))
     rows = bench.rows()
     for name, estimator in installed().items():
-        rows[name] = (bench.step(Learned(), estimator, bench.batch), 1)
+        rows[name] = (bench.learned(estimator, bench.batch), 1)
     if compiled:
         rows["plain, compiled"] = (bench.compiled(say), 1)
     say(f"{model}, batch {bench.batch}: {len(rows)} rows, {repetitions} repetitions")

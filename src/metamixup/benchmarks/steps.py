@@ -6,14 +6,15 @@ import torch
 from torch import Tensor
 from torch.optim import SGD
 
-from metamixup.engine.allocator import keep_memory
 from metamixup.engine.compiled import Compiled
-from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, learning_rates
+from metamixup.engine.runtime import keep_memory
+from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, Stage, learning_rates
 from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
 from metamixup.models import build
-from metamixup.policy import Beta, Fixed, Learned, Persistent, Policy
-from metamixup.trust import Evidence, Trust
+from metamixup.policy import Beta, Fixed, Learned, Persistent
+from metamixup.trust import Trust
+from metamixup.trust.evidence import Evidence
 
 Step = Callable[[], None]
 ALONE = 40  # calls of a policy in one measurement: each is short
@@ -51,10 +52,8 @@ class Bench:
     def plain(self) -> None:
         self.descend(soft_cross_entropy(self.model(self.x), self.y))
 
-    def stage(
-        self, policy: Policy, estimator: Estimator | None = None, meta: int = 0, every: int = 1
-    ) -> Callable[[], Mixture]:
-        stage = MetaStage(policy, estimator, every)
+    def mixture(self, stage: Stage, meta: int = 0) -> Callable[[], Mixture]:
+        """The stage of a step alone, with a meta batch of this size."""
 
         def meta_loss(net: Net) -> Tensor:
             return soft_cross_entropy(net(self.x_meta[:meta]), self.y_meta[:meta])
@@ -65,9 +64,12 @@ class Bench:
 
         return run
 
-    def step(self, policy: Policy, estimator: Estimator | None = None, meta: int = 0, every: int = 1) -> Step:
-        stage = self.stage(policy, estimator, meta, every)
-        return lambda: self.descend(self.loss(self.model, stage()))
+    def step(self, stage: Stage, meta: int = 0) -> Step:
+        mixture = self.mixture(stage, meta)
+        return lambda: self.descend(self.loss(self.model, mixture()))
+
+    def learned(self, estimator: Estimator, meta: int) -> Step:
+        return self.step(MetaStage(Learned(), estimator), meta)
 
     def compiled(self, say: Callable[[str], None]) -> Step:
         """The plain step as `metamixup train --compile` takes it."""
@@ -89,23 +91,23 @@ class Bench:
         half, trust = max(2, self.batch // 2), Trust()
         return {
             "plain": (self.plain, 1),
-            "no mixing": (self.step(Fixed(1.0)), 1),
-            "mixup": (self.step(Beta(1.0)), 1),
-            "head": (self.step(Learned(), Head(), half), 1),
-            "head-early": (self.step(Learned(), Head(blend="early"), half), 1),
-            "head-features": (self.step(Learned(), Head(blend="features"), half), 1),
-            "head-plain": (self.step(Learned(), Head.plain(), half), 1),
-            "finite_difference": (self.step(Learned(), FiniteDifference(), self.batch), 1),
-            "exact": (self.step(Learned(), Exact(), self.batch), 1),
-            "default": (self.several(self.step(trust, Evidence(), half, trust.every), trust.every), trust.every),
+            "no mixing": (self.step(MetaStage(Fixed(1.0))), 1),
+            "mixup": (self.step(MetaStage(Beta(1.0))), 1),
+            "head": (self.learned(Head(), half), 1),
+            "head-early": (self.learned(Head(blend="early"), half), 1),
+            "head-features": (self.learned(Head(blend="features"), half), 1),
+            "head-plain": (self.learned(Head.plain(), half), 1),
+            "finite_difference": (self.learned(FiniteDifference(), self.batch), 1),
+            "exact": (self.learned(Exact(), self.batch), 1),
+            "default": (self.several(self.step(trust, half), trust.every), trust.every),
         }
 
     def policies_alone(self) -> dict[str, tuple[Step, int]]:
         """What a policy does by itself: no network is called, and gradients cost nothing."""
-        half, trust = max(2, self.batch // 2), Trust()
+        half = max(2, self.batch // 2)
         stages = {
-            "trust alone": self.stage(trust, Free(self.batch + half, 2), half, trust.every),
-            "persistent alone": self.stage(Persistent(), Free(self.batch), half),
+            "trust alone": self.mixture(FreeTrust(self.batch, half), half),
+            "persistent alone": self.mixture(MetaStage(Persistent(), Free(self.batch)), half),
         }
         return {name: (self.several(stage, ALONE), ALONE) for name, stage in stages.items()}
 
@@ -113,16 +115,28 @@ class Bench:
         """The same within training steps, for the memory that they need together."""
         half = max(2, self.batch // 2)
         return {
-            "with trust": (self.step(Trust(), Free(self.batch + half, 2), half), 1),
-            "with persistent": (self.step(Persistent(), Free(self.batch), half), 1),
+            "with trust": (self.step(FreeTrust(self.batch, half, every=1), half), 1),
+            "with persistent": (self.step(MetaStage(Persistent(), Free(self.batch)), half), 1),
         }
 
 
 class Free:
-    """Not an estimator: some gradient of the shape that a policy asks for, drawn once."""
+    """Not an estimator: some ∇λ, drawn once."""
 
-    def __init__(self, *shape: int):
-        self.grad = torch.randn(*shape)
+    def __init__(self, size: int):
+        self.grad = torch.randn(size)
 
-    def __call__(self, model: object, loss: object, meta_loss: object, lam: Tensor, eta: object) -> Tensor:
+    def __call__(self, model: object, loss: object, meta_loss: object, mixture: Mixture, eta: object) -> Tensor:
         return self.grad
+
+
+class FreeTrust(Trust):
+    """Trust with evidence that costs nothing: drawn once, for the batch and for the meta batch."""
+
+    def __init__(self, batch: int, meta: int, every: int = Trust.every):
+        super().__init__()
+        self.pace(every)
+        self.found = tuple(Evidence(torch.randn(size), torch.rand(size)) for size in (batch, meta))
+
+    def evidence(self, *given: object) -> tuple[Evidence, Evidence]:
+        return self.found[0], self.found[1]

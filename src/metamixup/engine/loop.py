@@ -118,7 +118,7 @@ class Loop:
         if world.leads():
             append_line(self.folder.metrics, line)
             append_line(self.folder.lambdas, lambdas)
-        warning = self.monitor.see(tested) if t.stage.policy.learned else None
+        warning = self.monitor.see(tested) if t.stage.learned else None
         if warning is not None:
             self.say(warning)
         self.record.reset()

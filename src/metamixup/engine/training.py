@@ -12,7 +12,7 @@ from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.growth import Growth
 from metamixup.engine.schedule import Schedule
 from metamixup.errors import UserError
-from metamixup.meta import MetaStage
+from metamixup.meta import Stage
 from metamixup.methods.ema import EMA
 from metamixup.methods.guess_study import GuessStudy
 from metamixup.methods.method import Method
@@ -39,7 +39,7 @@ class Training:
 
     model: nn.Module
     method: Method
-    stage: MetaStage
+    stage: Stage
     optimizer: Optimizer
     schedule: Schedule
     train: Source

@@ -4,41 +4,36 @@ Line 8, the real step, is the training loop's own: it needs only the mixture tha
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from metamixup.meta.classifier import blended_for
-from metamixup.meta.estimator import Estimator, MetaLoss, Stateful
-from metamixup.meta.lookahead import Net
+from metamixup.meta.estimator import Estimator, Loss, MetaLoss, Stateful
+from metamixup.meta.stage import Stage
 from metamixup.mixing import Mixture, Pairs
 from metamixup.policy import Policy
 
-Loss = Callable[[Net, Mixture], Tensor]
 
+class MetaStage(Stage):
+    """Each step's mixture: drawn by the policy and, on every k-th step, refined by the meta-gradient.
 
-class MetaStage:
-    """Gives each step its mixture: drawn by the policy and, on every k-th step, refined by the meta-gradient.
-
-    fraction: the share of the batch that is learned from; the other λ of a step stay as they were drawn.
+    policy: where λ comes from, and what becomes of ∇λ;
+    estimator: of ∇λ; a policy that is not learned needs none;
+    every: λ is refined on each k-th step only;
+    fraction: the share of the batch whose λ is refined; the others stay as they were drawn.
     """
 
     def __init__(self, policy: Policy, estimator: Estimator | None = None, every: int = 1, fraction: float = 1.0):
+        self.pace(every, fraction)
         if policy.learned and estimator is None:
             raise ValueError(f"{type(policy).__name__} learns λ, so it needs an estimator of ∇λ")
-        if every < 1:
-            raise ValueError(f"λ is refined on every k-th step with k ≥ 1, not {every}")
-        if not 0 < fraction <= 1:
-            raise ValueError(f"λ is learned from a fraction of the batch in (0, 1], not {fraction}")
-        self.policy, self.estimator, self.every, self.fraction = policy, estimator, every, fraction
-        self.steps = 0
+        self.policy, self.estimator = policy, estimator
+        self.learned, self.by_class = policy.learned, policy.by_class
 
-    @property
-    def due(self) -> bool:
-        """Will the next call refine λ (and so need a meta batch)?"""
-        return self.policy.learned and self.steps % self.every == 0
+    def resize(self, image_size: tuple[int, ...]) -> None:
+        self.policy.resize(image_size)
 
     def __call__(
         self,
@@ -50,24 +45,16 @@ class MetaStage:
         generator: torch.Generator,
     ) -> Mixture:
         due, self.steps = self.due, self.steps + 1
-        if due:
-            self.policy.settle(max(eta.values(), default=0.0))
         lam = self.policy.draw(pairs, generator)  # line 2: random initialise λ
         lam = lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
-
-        part = pairs.first(math.ceil(self.fraction * len(lam)))
-
-        def virtual(net: Net, lam: Tensor) -> Tensor:
-            return loss(net, blended_for(net, self.policy.virtual(lam, part, generator)))
-
         if due and self.estimator is not None:
-            n = len(part.partner)
+            n = math.ceil(self.fraction * len(lam))
+            part = pairs.first(n)
             # lines 3–5: Φ → Φ′, blend with λ, θ′ = θ − η∇θ ℓ(Φ′(θ), D̃)
             # line 6: ∇λ ℓ(Φ′(θ′), D_v), and λ* = λ − α∇λ
-            grad = self.estimator(model, virtual, meta_loss, lam[:n], eta)
+            grad = self.estimator(model, loss, meta_loss, Mixture(lam[:n], part.partner), eta)
             lam = torch.cat([self.policy.refine(lam[:n], grad, part), lam[n:]])
-        lam = self.policy.serve(lam.detach(), pairs, generator)
-        return self.policy.mixture(lam, pairs, generator)  # line 7: blend again with λ*
+        return self.policy.mixture(lam.detach(), pairs, generator)  # line 7: blend again with λ*
 
     def state_dict(self) -> dict[str, Any]:
         estimator: dict[str, Any] = self.estimator.state_dict() if isinstance(self.estimator, Stateful) else {}

@@ -88,6 +88,13 @@ class Headed:
                 hooks.enter_context(self.place.module.register_forward_hook(lambda _, __, out: self._blend(out)))
             yield
 
+    def blending(self, mixture: Mixture) -> Mixture:
+        """The mixture as a method should see it on this network; only a plain one can wait for its place inside."""
+        if self.place.module is None or type(mixture) is not Mixture:
+            return mixture
+        self.deferred = Unblended(mixture.lam, mixture.partner, own_labels=mixture.own_labels)
+        return self.deferred
+
     def settled(self) -> bool:
         """Was each deferred blend made, once? Not if the method takes its inputs apart before it calls the network."""
         deferred, self.deferred = self.deferred, None
@@ -104,14 +111,6 @@ class Headed:
         if self.centred:
             h = h - world.joint_mean(h.mean(tuple(range(h.ndim - 1))))
         return output + F.linear(h, self.step["weight"], self.step.get("bias"))
-
-
-def blended_for(net: Net, mixture: Mixture) -> Mixture:
-    """The mixture as a method should see it on this network; only a plain one can wait for its place inside."""
-    if not isinstance(net, Headed) or net.place.module is None or type(mixture) is not Mixture:
-        return mixture
-    net.deferred = Unblended(mixture.lam, mixture.partner)
-    return net.deferred
 
 
 def rates_of(model: nn.Module, name: str, eta: Mapping[str, float]) -> dict[str, float]:

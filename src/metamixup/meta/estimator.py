@@ -6,16 +6,17 @@ from typing import Any, Protocol, runtime_checkable
 from torch import Tensor, nn
 
 from metamixup.meta.lookahead import Net
+from metamixup.mixing import Mixture
 
-TrainLoss = Callable[[Net, Tensor], Tensor]  # (net, λ) → the loss of the batch blended with λ
-MetaLoss = Callable[[Net], Tensor]
+Loss = Callable[[Net, Mixture], Tensor]  # of the training batch, blended by the mixture
+MetaLoss = Callable[[Net], Tensor]  # of the meta batch
 
 
 class Estimator(Protocol):
     def __call__(
-        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, eta: Mapping[str, float]
     ) -> Tensor:
-        """∇λ of meta_loss(Φ(θ − η∇θ loss(Φ(θ), λ))), (B,). The model is left as it was found."""
+        """∇λ of meta_loss(Φ(θ − η∇θ loss(Φ(θ), mixture))), (B,). The model is left as it was found."""
         ...
 
 

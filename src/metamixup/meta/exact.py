@@ -11,33 +11,34 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from metamixup import world
 from metamixup.errors import UserError, unknown
-from metamixup.meta.estimator import MetaLoss, TrainLoss
+from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.lookahead import ahead, gradient, leaving_no_trace, network, scaled, trainable
 from metamixup.meta.second_order import FastSecondDerivatives
+from metamixup.mixing import Mixture
 
 
 def meta_gradient(
     model: nn.Module,
-    loss: TrainLoss,
+    loss: Loss,
     meta_loss: MetaLoss,
-    lam: Tensor,
+    mixture: Mixture,
     eta: Mapping[str, float],
     lookahead: bool = True,
 ) -> Tensor:
     """∇λ of the meta loss after a virtual step of the parameters that `eta` names; all others stand still. (B,)"""
     with leaving_no_trace(model):
-        lam = lam.detach().requires_grad_()
+        mixture = mixture.with_gradient()
         theta = trainable(model, eta)
         with FastSecondDerivatives():
-            virtual = loss(network(model, theta), lam)
+            virtual = loss(network(model, theta), mixture)
         g = gradient(virtual, theta, create_graph=True)
         at = ahead(theta, world.mean_all(g), eta) if lookahead else theta
         u = scaled(world.mean_all(gradient(meta_loss(network(model, at)), at)), eta)
         reached = [name for name in theta if g[name].requires_grad]
         if not reached:
-            return torch.zeros_like(lam)
+            return torch.zeros_like(mixture.lam)
         (product,) = torch.autograd.grad(
-            [g[n] for n in reached], lam, [u[n] for n in reached], allow_unused=True, materialize_grads=True
+            [g[n] for n in reached], mixture.lam, [u[n] for n in reached], allow_unused=True, materialize_grads=True
         )
     # g is the mean over the processes: what this one adds to it counts 1/N.
     return -product / world.size()
@@ -51,11 +52,11 @@ class Exact:
         self.lookahead, self.layers = lookahead, layers
 
     def __call__(
-        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, eta: Mapping[str, float]
     ) -> Tensor:
         moved = restricted(model, eta, self.layers) if self.layers else eta
         with sdpa_kernel(SDPBackend.MATH):  # the fused attention kernels have no double backward
-            return meta_gradient(model, loss, meta_loss, lam, moved, self.lookahead)
+            return meta_gradient(model, loss, meta_loss, mixture, moved, self.lookahead)
 
 
 def restricted(model: nn.Module, eta: Mapping[str, float], layers: tuple[str, ...]) -> dict[str, float]:

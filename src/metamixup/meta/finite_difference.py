@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from metamixup import world
-from metamixup.meta.estimator import MetaLoss, TrainLoss
+from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.lookahead import (
     Parameters,
     ahead,
@@ -21,6 +21,7 @@ from metamixup.meta.lookahead import (
     scaled,
     trainable,
 )
+from metamixup.mixing import Mixture
 
 
 class FiniteDifference:
@@ -32,19 +33,19 @@ class FiniteDifference:
         self.step, self.two_sided, self.lookahead = step, two_sided, lookahead
 
     def __call__(
-        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, eta: Mapping[str, float]
     ) -> Tensor:
         with leaving_no_trace(model), same_noise(model) as rewind:
-            lam = lam.detach().requires_grad_()
+            mixture = mixture.with_gradient()
             theta = trainable(model, eta)
             at = theta
             if self.lookahead:
-                g = gradient(loss(network(model, theta), lam), theta)
+                g = gradient(loss(network(model, theta), mixture), theta)
                 at = ahead(theta, world.mean_all(g), eta)
             u = scaled(world.mean_all(gradient(meta_loss(network(model, at)), at)), eta)
             norm = torch.stack([value.norm() for value in u.values()]).norm()
             if norm == 0:
-                return torch.zeros_like(lam)
+                return torch.zeros_like(mixture.lam)
             epsilon = float(self.step / norm)
 
             def slope(amount: float) -> Tensor:
@@ -52,7 +53,7 @@ class FiniteDifference:
                 rewind()
                 moved: Parameters = {n: p.detach() + amount * u[n] for n, p in theta.items()}
                 (grad,) = torch.autograd.grad(
-                    loss(network(model, moved), lam), lam, allow_unused=True, materialize_grads=True
+                    loss(network(model, moved), mixture), mixture.lam, allow_unused=True, materialize_grads=True
                 )
                 return grad / world.size()  # of the mean over the processes
 

@@ -21,8 +21,9 @@ from metamixup import world
 from metamixup.errors import UserError
 from metamixup.meta.classifier import Headed, classifier_of, rates_of
 from metamixup.meta.early import early_place
-from metamixup.meta.estimator import MetaLoss, TrainLoss
+from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.lookahead import Parameters, ahead, gradient, leaving_no_trace, scaled
+from metamixup.mixing import Mixture
 from metamixup.mixing.at import Place
 
 BLENDS = ("features", "early", "input")
@@ -51,7 +52,7 @@ class Head:
         return cls(classifier, lookahead, blend="input", centred=False, memory=0.0)
 
     def __call__(
-        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, eta: Mapping[str, float]
     ) -> Tensor:
         name = self.classifier or classifier_of(model, meta_loss)
         rates = rates_of(model, name, eta)
@@ -59,11 +60,11 @@ class Head:
             raise UserError(f"estimator 'head': the weight of {name!r} is not trained, so it has no virtual step")
         if self.centred:
             rates = {"weight": rates["weight"]}
-        lam = lam.detach().requires_grad_()
+        mixture = mixture.with_gradient()
         with leaving_no_trace(model):
             net = Headed(model, name, self.centred, self._place(model, name, meta_loss))
             with net.hooked():
-                return self._gradient(net, loss, meta_loss, lam, rates)
+                return self._gradient(net, loss, meta_loss, mixture, rates)
 
     def _place(self, model: nn.Module, classifier: str, forward: MetaLoss) -> Place:
         if self.blend == "features":
@@ -72,22 +73,22 @@ class Head:
         return Place() if early is None else Place(model.get_submodule(early))
 
     def _gradient(
-        self, net: Headed, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, rates: dict[str, float]
+        self, net: Headed, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, rates: dict[str, float]
     ) -> Tensor:
         step = {key: torch.zeros_like(getattr(net.layer, key)).requires_grad_() for key in rates}
         net.step = step
-        virtual = loss(net, lam)
+        virtual = loss(net, net.blending(mixture))
         if not net.settled():
             self.blend, net.place = "input", Place()
-            virtual = loss(net, lam)
+            virtual = loss(net, net.blending(mixture))
         g = gradient(virtual, step, create_graph=True)
         if not g["weight"].requires_grad:
-            return torch.zeros_like(lam)
+            return torch.zeros_like(mixture.lam)
         if self.lookahead:
             net.step = ahead(step, world.mean_all(g), rates)
         u = scaled(self.memory(world.mean_all(gradient(meta_loss(net), net.step))), rates)
         (product,) = torch.autograd.grad(
-            list(g.values()), lam, [u[key] for key in g], allow_unused=True, materialize_grads=True
+            list(g.values()), mixture.lam, [u[key] for key in g], allow_unused=True, materialize_grads=True
         )
         return -product / world.size()  # g is the mean over the processes
 

@@ -1,7 +1,8 @@
 """Blends of samples (Eq. 1 of the paper). Pure: nothing is drawn, moved or changed in place."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -54,16 +55,32 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Mixture:
-    """How a batch is blended: sample i with its partner, λ_i of the first. lam, partner: (n,), for its first n."""
+    """How a batch is blended: sample i with its partner, λ_i of the first.
+
+    lam, partner: (n,), for the first n samples of a batch;
+    own_labels: (B, C) soft labels that stand in for the given ones, where a stage knows better; None: as given.
+    """
 
     lam: Tensor
     partner: Tensor
+    own_labels: Tensor | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def unblended(cls, like: Tensor) -> "Mixture":
+        """Every sample as it is. like: (n,), whose type and device λ has."""
+        return cls(torch.ones_like(like), torch.arange(len(like), device=like.device))
 
     def inputs(self, x: Tensor) -> Tensor:
         return mix(x[: len(self.partner)], x[self.partner], self.lam)
 
     def labels(self, y: Tensor) -> Tensor:
+        """The targets of the blended batch: every target is made here. y: (B, …) the given labels."""
+        y = y if self.own_labels is None else self.own_labels.to(y.dtype)
         return mix(y[: len(self.partner)], y[self.partner], self.lam)
+
+    def with_gradient(self) -> Self:
+        """The same blend, with λ as a leaf that gradients reach."""
+        return replace(self, lam=self.lam.detach().requires_grad_())
 
 
 def draw_partners(sizes: list[int], generator: torch.Generator, parts: int = 1) -> Tensor:

@@ -1,7 +1,6 @@
 """Where λ comes from."""
 
 from metamixup.policy.beta import Beta
-from metamixup.policy.controls import CONTROLS, Replay, Reverse, Shuffle
 from metamixup.policy.cutmix import CutMix
 from metamixup.policy.fixed import Fixed
 from metamixup.policy.learned import PROJECTIONS, Learned
@@ -9,7 +8,6 @@ from metamixup.policy.persistent import Persistent
 from metamixup.policy.policy import Policy
 
 __all__ = [
-    "CONTROLS",
     "PROJECTIONS",
     "Beta",
     "CutMix",
@@ -17,7 +15,4 @@ __all__ = [
     "Learned",
     "Persistent",
     "Policy",
-    "Replay",
-    "Reverse",
-    "Shuffle",
 ]

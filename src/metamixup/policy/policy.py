@@ -12,12 +12,9 @@ class Policy:
     """A source of λ. Subclasses give `draw`; learned ones set `learned` and give `refine`."""
 
     learned = False
-    estimator = "head"  # by name, the one that serves a learned policy unless another is asked for
-    every = 1  # steps between two refinements, unless another number is asked for
+    default_estimator: str | None = "head"  # of ∇λ, by name: serves a learned policy unless another is asked for
+    every = 1  # it learns on each k-th step, unless another number is asked for
     by_class = False  # does it look at classes, so that targets without any are not for it?
-
-    def settle(self, rate: float) -> None:
-        """Told the learning rate before every refinement: as a run comes to rest a policy may blend less."""
 
     def resize(self, image_size: tuple[int, ...]) -> None:
         """Told the height and width of the images of each step, which may grow during a run."""
@@ -26,20 +23,9 @@ class Policy:
         """The first λ of each pair, (B,). It may carry a graph to the policy's own parameters."""
         raise NotImplementedError
 
-    def virtual(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
-        """The blend of the virtual step, whose gradient `refine` learns from."""
-        return self.mixture(lam, pairs, generator)
-
     def refine(self, lam: Tensor, grad: Tensor, pairs: Pairs) -> Tensor:
         """λ after the meta-gradient ∇λ has been seen, (B,). What a policy keeps across steps it learns here."""
         raise NotImplementedError
-
-    def serve(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Tensor:
-        """The λ that the real step is trained with, (B,); a control may hand out others than were learned."""
-        return lam
-
-    def deal(self, order: Tensor) -> None:
-        """A control gives what is known of this batch's samples alone to others of it; order: (B,), a permutation."""
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         """The blend that these λ stand for."""

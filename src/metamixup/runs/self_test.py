@@ -46,16 +46,16 @@ def gradient_error() -> float:
     labels, partner = one_hot(torch.tensor([0, 1, 2, 0]), 3).double(), torch.tensor([1, 2, 3, 0])
     names = [name for name, _ in model.named_parameters()]
 
-    def loss(net: Net, lam: Tensor) -> Tensor:
-        mixture = Mixture(lam, partner)
+    def loss(net: Net, mixture: Mixture) -> Tensor:
         return soft_cross_entropy(net(mixture.inputs(x)), mixture.labels(labels))
 
     def ahead(lam: Tensor) -> Tensor:
-        grads = torch.autograd.grad(loss(model, lam), list(model.parameters()))
+        grads = torch.autograd.grad(loss(model, Mixture(lam, partner)), list(model.parameters()))
         theta = {n: p - eta * g for n, p, g in zip(names, model.parameters(), grads, strict=True)}
         return soft_cross_entropy(torch.func.functional_call(model, theta, (x_meta,)), labels)
 
-    found = Exact()(model, loss, lambda net: soft_cross_entropy(net(x_meta), labels), lam, dict.fromkeys(names, eta))
+    rates = dict.fromkeys(names, eta)
+    found = Exact()(model, loss, lambda net: soft_cross_entropy(net(x_meta), labels), Mixture(lam, partner), rates)
     steps = 1e-5 * torch.eye(4, dtype=torch.float64)
     central = torch.stack([(ahead(lam + step) - ahead(lam - step)) / 2e-5 for step in steps]).detach()
     return float((found - central).norm() / central.norm())

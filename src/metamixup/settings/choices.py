@@ -1,46 +1,18 @@
-"""Policies and estimators by the names that users write, a line about each, and the sections of their settings."""
+"""The sections of settings that policies and estimators have, each read off its constructor."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, partial
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated
 
 from pydantic import Field
 
+from metamixup.choices import DEFAULT_POLICY, POLICIES, Choice
+from metamixup.choices import ESTIMATORS as estimators
 from metamixup.errors import unknown
-from metamixup.meta import Exact, FiniteDifference, Head
-from metamixup.policy import Beta, CutMix, Fixed, Learned, Persistent
-from metamixup.policy.reweight import Reweight
+from metamixup.policy import Policy
 from metamixup.settings.section import Chosen, section_of
-from metamixup.trust import Evidence, Trust
 
-
-@dataclass(frozen=True)
-class Choice:
-    """What a name stands for: a line about it, and the constructor, whose parameters are its settings."""
-
-    about: str
-    maker: Callable[..., Any]
-
-
-POLICIES = {
-    "fixed": Choice("one λ for all pairs; λ = 1 is training without mixing", Fixed),
-    "beta": Choice("λ ~ Beta(α, α), as MixUp draws it", Beta),
-    "cutmix": Choice("a box of the partner is pasted in", CutMix),
-    "trust": Choice("MixUp that learns which labels to trust", Trust),
-    "reweight": Choice("weights of whole samples in place of blends", Reweight),
-    "learned": Choice("one gradient step from a random λ (Algorithm 1)", Learned),
-    "persistent": Choice("a distribution of λ whose width is learned over the run", Persistent),
-}
-ESTIMATORS = {
-    "evidence": Choice("the gain and the loss of each sample of the unblended batch (trust alone)", Evidence),
-    "exact": Choice("the meta-gradient through the virtual step", Exact),
-    "head": Choice("the virtual step on the last linear layer alone, in closed form", Head),
-    "head-early": Choice("head, with blends taken after the first layer", partial(Head, blend="early")),
-    "head-features": Choice("head, with blends taken before the last layer", partial(Head, blend="features")),
-    "head-plain": Choice("head without its memory and centring", Head.plain),
-    "finite_difference": Choice("a central difference of the training loss in θ", FiniteDifference),
-}
+# Trust finds its own evidence: that is no estimator of ∇λ, but a name where one is asked for.
+ESTIMATORS = estimators | {"evidence": Choice("what policy 'trust' learns from, and no other", lambda: None)}
 
 
 class EstimatorSettings(Chosen):
@@ -64,7 +36,7 @@ def estimator_section(name: str) -> type[Chosen]:
     return section_of(name, ESTIMATORS[name].maker, EstimatorSettings)
 
 
-DEFAULTS = {"policy": "trust", "estimator": "head"}
+DEFAULTS = {"policy": DEFAULT_POLICY, "estimator": Policy.default_estimator}
 SECTIONS = {"policy": (policy_section, POLICIES), "estimator": (estimator_section, ESTIMATORS)}
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from metamixup.settings.choices import POLICIES
+from metamixup.choices import POLICIES
 
 BY_DATA: dict[str, dict[str, Any]] = {
     "digits": {"epochs": 100, "batch_size": 64, "optimizer.lr": 0.05, "meta.per_class": 10},
@@ -21,7 +21,7 @@ def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
     """What suits a policy: the estimator and the rhythm that its class names. Trust learns nothing that trained-on meta
     images could spoil, and half a batch of them is enough for it."""
     maker: Any = POLICIES[name].maker
-    suits = {"estimator.name": maker.estimator, "estimator.every": maker.every}
+    suits = {"estimator.name": maker.default_estimator or "evidence", "estimator.every": maker.every}
     return suits | ({"meta.in_train": True, "meta.batch_size": max(batch_size // 2, 2)} if name == "trust" else {})
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metamixup.errors import unknown
+from metamixup.meta import CONTROLS
 from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
 from metamixup.methods.supervised import Reweighted, Supervised
-from metamixup.policy import CONTROLS
 from metamixup.settings.schema import Settings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 

@@ -1,6 +1,5 @@
-"""The product's own policy: MixUp that learns which labels to trust."""
+"""The product's own stage: MixUp that learns which labels to trust."""
 
-from metamixup.trust.evidence import Evidence
 from metamixup.trust.stage import Trust
 
-__all__ = ["Evidence", "Trust"]
+__all__ = ["Trust"]

@@ -1,8 +1,8 @@
-"""From scores to trust: a label is trusted as far as clean labels with such a score are known to exist.
+"""From scores to trust: P(label is right | score), estimated from the scores of the clean meta images.
 
-The meta images are clean, and their scores are made in the same way. Where the training samples are as frequent as the
-meta images, relative to each other, nothing speaks against them: trust 1. Where training samples are many and meta
-images few, most must be wrong. On clean data both have one distribution, so that trust is 1 everywhere.
+Meta images are clean, and their scores are made in the same way. Scores that training samples and meta images have
+equally often belong to right labels: trust 1. Scores that training samples have more often than meta images belong
+mostly to wrong ones. On clean data both have one distribution, so that trust is 1 everywhere.
 """
 
 import torch

@@ -2,14 +2,12 @@
 through the network.
 
 Only the classifier takes the virtual step, as in `head`, and only the labels are asked about, not the images. Then the
-gain of trusting sample i is closed: (p_i − y_i)·(h_i − h̄)G with G = Σ (h_m − h̄)ᵀ(p_m − y_m)/m over the meta batch.
+gain of training on sample i is closed: (p_i − y_i)·(h_i − h̄)G with G = Σ (h_m − h̄)ᵀ(p_m − y_m)/m over the meta batch.
 Features are centred, since the mean feature moves every logit alike and drowns the rest. Two forward passes without a
 graph are the whole cost.
-
-Not here: what becomes of it. That is `policy.trust`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -18,13 +16,33 @@ from torch import Tensor, nn
 from metamixup import world
 from metamixup.errors import UserError
 from metamixup.meta.classifier import classifier_of
-from metamixup.meta.estimator import MetaLoss, TrainLoss
+from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.lookahead import leaving_no_trace, network
+from metamixup.mixing import Mixture
+
+SUPPORT = 0.5  # weight of the network's own loss beside the gain, both in units of about one
+WORST_LOSS = 8.0  # beyond this a loss says nothing more
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What went through the classifier. h: (B, F) features; p: (B, C) softmax; delta: (B, C) p − y."""
+class Evidence:
+    """For and against labels. gain: (n,) how much training on a sample lowers the meta loss, to first order and up to a
+    common factor; loss: (n,) its own cross entropy."""
+
+    gain: Tensor
+    loss: Tensor
+
+    def __neg__(self) -> "Evidence":
+        return Evidence(-self.gain, -self.loss)
+
+    def scores(self, unit: float) -> Tensor:
+        """(n,) high where the label looks right. unit: of gains, their root mean square over the run."""
+        return self.gain / unit - SUPPORT * self.loss.clamp(-WORST_LOSS, WORST_LOSS)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What the classifier saw in a forward pass. h: (B, F) features; p: (B, C) softmax; delta: (B, C) p − y."""
 
     h: Tensor
     p: Tensor
@@ -32,33 +50,26 @@ class Seen:
 
     @property
     def loss(self) -> Tensor:
-        """(B,) the cross entropy of each sample; its label is what delta leaves of p."""
+        """(B,) the cross entropy of each sample; y = p − delta."""
         return -((self.p - self.delta) * self.p.clamp_min(1e-12).log()).sum(1)
 
 
-class Evidence:
-    """Rows of (∂L_meta/∂w_i, ℓ_i) for the batch and then for the meta batch, (B + M, 2): low is to be trusted.
+def find_evidence(model: nn.Module, loss: Loss, meta_loss: MetaLoss, like: Tensor) -> tuple[Evidence, Evidence]:
+    """Of the batch, which is judged unblended, and of the meta batch. like: (n,) with the batch's size and device.
 
-    A meta image is never its own witness: rows at even places are judged by the odd half of the meta batch and the odd
-    ones by the even half, and so are the rows of the batch, so that both have the same noise.
+    A meta image never judges itself: samples at even places of the meta batch are judged by the odd ones and the other
+    way round, and so are the two halves of the batch, so that both have the same noise.
     """
-
-    def __init__(self, classifier: str | None = None):
-        self.classifier = classifier
-
-    def __call__(
-        self, model: nn.Module, loss: TrainLoss, meta_loss: MetaLoss, lam: Tensor, eta: Mapping[str, float]
-    ) -> Tensor:
-        name = self.classifier or classifier_of(model, meta_loss)
-        layer, net = model.get_submodule(name), network(model, {})
-        with leaving_no_trace(model):
-            batch = _seen(layer, lambda: loss(net, lam))
-            meta = _seen(layer, lambda: meta_loss(net))
-        directions = _directions(meta)
-        return torch.cat([torch.stack([-_gains(rows, directions), rows.loss], 1) for rows in (batch, meta)])
+    layer, net = model.get_submodule(classifier_of(model, meta_loss)), network(model, {})
+    with leaving_no_trace(model):
+        batch = _forward(layer, lambda: loss(net, Mixture.unblended(like)))
+        meta = _forward(layer, lambda: meta_loss(net))
+    directions = _directions(meta)
+    of_batch, of_meta = (Evidence(_gains(rows, directions), rows.loss) for rows in (batch, meta))
+    return of_batch, of_meta
 
 
-def _seen(layer: nn.Module, forward: Callable[[], Tensor]) -> Seen:
+def _forward(layer: nn.Module, value_of: Callable[[], Tensor]) -> Pass:
     calls: list[tuple[Tensor, Tensor]] = []
 
     def cut(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -67,7 +78,7 @@ def _seen(layer: nn.Module, forward: Callable[[], Tensor]) -> Seen:
         return calls[-1][1]
 
     with layer.register_forward_hook(cut):
-        value = forward()
+        value = value_of()
     if len(calls) != 1 or calls[0][1].ndim != 2:
         raise UserError(
             "policy 'trust' needs a model and method that classify the batch once, (B, F) → (B, C); "
@@ -75,20 +86,20 @@ def _seen(layer: nn.Module, forward: Callable[[], Tensor]) -> Seen:
         )
     h, logits = calls[0]
     (delta,) = torch.autograd.grad(value, logits)
-    return Seen(h, torch.softmax(logits.detach().float(), 1), len(h) * delta.float())
+    return Pass(h, torch.softmax(logits.detach().float(), 1), len(h) * delta.float())
 
 
-def _directions(meta: Seen) -> list[Tensor]:
+def _directions(meta: Pass) -> list[Tensor]:
     """G of the odd half of the meta batch and of the even one, (F, C) each."""
     towards = meta.h - world.mean(meta.h.mean(0))
     halves = [(towards[1 - half :: 2], meta.delta[1 - half :: 2]) for half in (0, 1)]
-    return [world.mean(h.T @ witnesses / max(len(witnesses), 1)) for h, witnesses in halves]
+    return [world.mean(h.T @ delta / max(len(delta), 1)) for h, delta in halves]
 
 
-def _gains(rows: Seen, directions: list[Tensor]) -> Tensor:
-    """(B,) how much trusting each sample lowers the meta loss, to first order and up to a common factor."""
-    judged = rows.h - world.mean(rows.h.mean(0))
+def _gains(rows: Pass, directions: list[Tensor]) -> Tensor:
+    """(B,)"""
+    centred = rows.h - world.mean(rows.h.mean(0))
     gains = torch.empty(len(rows.h), device=rows.h.device)
-    for half, gradient in enumerate(directions):
-        gains[half::2] = (rows.delta[half::2] * (judged[half::2] @ gradient)).sum(1)
+    for half, direction in enumerate(directions):
+        gains[half::2] = (rows.delta[half::2] * (centred[half::2] @ direction)).sum(1)
     return gains

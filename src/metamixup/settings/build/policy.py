@@ -6,22 +6,23 @@ from metamixup.data import DataSet
 from metamixup.engine import checkpoint
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
-from metamixup.meta import Estimator, MetaStage
-from metamixup.policy import Policy, Replay, Reverse, Shuffle
+from metamixup.meta import Estimator, Replay, Reverse, Shuffle, Stage, make_stage
+from metamixup.policy import Policy
 from metamixup.settings.build.refused import built
 from metamixup.settings.choices import EstimatorSettings
 from metamixup.settings.schema import Settings
 
 
-def build_stage(settings: Settings, found: DataSet) -> MetaStage:
+def build_stage(settings: Settings, found: DataSet) -> Stage:
     policy = built(lambda: make_policy(settings, found.shape[1:]))
     estimator = built(lambda: make_estimator(settings.estimator, policy))
-    how = settings.estimator
-    return MetaStage(policy, estimator if policy.learned else None, how.every, how.fraction)
+    stage = make_stage(policy, estimator if policy.learned else None)
+    stage.pace(settings.estimator.every, settings.estimator.fraction)
+    return stage
 
 
-def make_policy(settings: Settings, image_size: tuple[int, int]) -> Policy:
-    policy: Policy = settings.policy.make(image_size=image_size)
+def make_policy(settings: Settings, image_size: tuple[int, int]) -> Policy | Stage:
+    policy: Policy | Stage = settings.policy.make(image_size=image_size)
     if settings.control is None:
         return policy
     if not policy.learned:
@@ -38,19 +39,22 @@ def _final_policy(folder: str | None) -> dict[str, Any]:
     found, _ = checkpoint.newest(RunFolder(folder).checkpoints)
     if found is None:
         raise UserError(f"replay: {folder} holds no checkpoint, so there is no policy to serve again")
-    return found.state["training"]["stage"]["policy"]
+    stage = found.state["training"]["stage"]
+    return stage.get("policy", stage)
 
 
-def make_estimator(settings: EstimatorSettings, policy: Policy) -> Estimator:
-    if "evidence" in (settings.name, policy.estimator) and settings.name != policy.estimator:
+def make_estimator(settings: EstimatorSettings, policy: Policy | Stage) -> Estimator | None:
+    """None for a policy that finds its own evidence."""
+    if (settings.name == "evidence") != (policy.default_estimator is None):
         raise UserError(
-            f"this policy learns from estimator {policy.estimator!r}, not from {settings.name!r}; leave it out"
+            f"this policy learns from estimator {policy.default_estimator or 'evidence'!r}, not from "
+            f"{settings.name!r}; leave it out"
         )
-    estimator: Estimator = settings.make()
+    estimator: Estimator | None = settings.make()
     return estimator
 
 
 def learns(settings: Settings) -> bool:
     """Does a run with these settings learn λ from its meta set?"""
-    policy: Policy = settings.policy.make(image_size=(1, 1))
+    policy: Policy | Stage = settings.policy.make(image_size=(1, 1))
     return policy.learned

@@ -1,10 +1,14 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import mse_loss
 
-from metamixup.meta import Exact, MetaStage
+from metamixup import MetaMixUp
+from metamixup.errors import UserError
+from metamixup.meta import Exact, MetaStage, Replay, Reverse, Shuffle, make_stage
 from metamixup.mixing import Mixture, Pairs, soft_cross_entropy, soft_labels
-from metamixup.policy import Beta, Fixed, Learned, Policy, Replay, Reverse, Shuffle
+from metamixup.policy import Beta, Fixed, Learned, Persistent, Policy
+from metamixup.trust import Trust
 
 
 class Counting(Policy):
@@ -86,3 +90,22 @@ def test_a_controls_state_is_the_policys():
 def test_policies_that_learn_nothing_have_no_controls(plain, control):
     with pytest.raises(ValueError, match="learns nothing"):
         control(plain)
+
+
+def test_a_control_forwards_all_that_a_policy_declares():
+    declared = [name for name in vars(Policy) if not name.startswith("_") and not callable(getattr(Policy, name))]
+    assert {"learned", "by_class", "default_estimator"} <= set(declared)
+    for policy in (Learned(), Persistent(), Persistent("data"), Trust()):
+        for control in (Reverse, Shuffle):
+            assert {n: getattr(control(policy), n) for n in declared} == {n: getattr(policy, n) for n in declared}
+
+
+def test_targets_without_classes_are_refused_to_a_control_as_to_its_policy():
+    with pytest.raises(UserError, match="learns by class"):
+        MetaMixUp(nn.Linear(5, 2), None, loss=mse_loss, policy=Reverse(Trust()))
+
+
+def test_an_estimator_is_not_for_a_stage_that_finds_its_own_evidence():
+    for policy in (Trust(), Shuffle(Trust())):
+        with pytest.raises(UserError, match="takes no estimator"):
+            make_stage(policy, Exact())

@@ -1,0 +1,74 @@
+"""What a stage is: it gives each training step its mixture, and on every k-th step learns from a meta batch.
+
+`meta.algorithm.MetaStage` is Algorithm 1 around a policy; `trust.Trust` is the product's own.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from metamixup.meta.estimator import Estimator, Loss, MetaLoss
+from metamixup.mixing import Mixture, Pairs
+
+Signal = TypeVar("Signal")
+
+
+class Uncontrolled:
+    """What a control (`meta.controls`) may change: here, nothing."""
+
+    def signal(self, found: Signal) -> Signal:
+        """What is learned from, for instance ∇λ."""
+        return found
+
+    def dealt(self, values: Tensor, generator: torch.Generator) -> Tensor:
+        """What was learned of each sample or pair, (B,), in the order in which the batch gets it."""
+        return values
+
+
+class Stage:
+    """Subclasses give `__call__`, which counts `steps`."""
+
+    learned = True  # does it ever learn, and so need a meta set?
+    by_class = False  # does it look at classes, so that targets without any are not for it?
+    estimator: Estimator | None = None  # of ∇λ, where it has one
+    default_estimator: str | None = None
+    control = Uncontrolled()
+    every = 1  # it learns on each k-th step only
+    fraction = 1.0  # of the batch, that it learns from
+    steps = 0  # so far
+
+    def pace(self, every: int, fraction: float = 1.0) -> None:
+        """Sets how often it learns, and from how much of a batch."""
+        if every < 1:
+            raise ValueError(f"λ is refined on every k-th step with k ≥ 1, not {every}")
+        if not 0 < fraction <= 1:
+            raise ValueError(f"λ is learned from a fraction of the batch in (0, 1], not {fraction}")
+        self.every, self.fraction = every, fraction
+
+    def resize(self, image_size: tuple[int, ...]) -> None:
+        """Told the height and width of the images of each step, which may grow during a run."""
+
+    @property
+    def due(self) -> bool:
+        """Will the next call learn (and so need a meta batch)?"""
+        return self.learned and self.steps % self.every == 0
+
+    def __call__(
+        self,
+        model: nn.Module,
+        loss: Loss,
+        meta_loss: MetaLoss,
+        pairs: Pairs,
+        eta: Mapping[str, float],
+        generator: torch.Generator,
+    ) -> Mixture:
+        """The mixture that the step trains on. The model is left as it was found."""
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        raise NotImplementedError

@@ -1,0 +1,31 @@
+"""What trust does to a blend: whom a sample is paired with, which side gets the larger share, and how much counts."""
+
+import torch
+from torch import Tensor
+
+from metamixup.mixing import Mixture, Pairs
+
+
+def blend(lam: Tensor, trust: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
+    """λ_i : 1 − λ_i becomes λ_i·t_i : (1 − λ_i)·t_j. Where all trust is 1, this is MixUp. lam, trust: (B,)."""
+    partner = replace_distrusted(pairs, trust, generator)
+    lam = favour_trusted(lam, trust, trust[partner], pairs, generator)
+    first, second = lam * trust, (1 - lam) * trust[partner]
+    return Mixture(torch.where(first + second > 0, first / (first + second), lam), partner)
+
+
+def replace_distrusted(pairs: Pairs, trust: Tensor, generator: torch.Generator) -> Tensor:
+    """A partner stays with the probability of its trust; otherwise one is drawn in proportion to trust. (B,)"""
+    partner = pairs.partner
+    stay, quantile = pairs.drawn(lambda n: torch.rand(2, n, generator=generator)).to(partner.device)
+    drawn = torch.searchsorted(trust.cumsum(0), quantile * trust.sum()).clamp(max=len(partner) - 1)
+    return torch.where(stay < trust[partner], partner, drawn)
+
+
+def favour_trusted(lam: Tensor, first: Tensor, second: Tensor, pairs: Pairs, generator: torch.Generator) -> Tensor:
+    """The larger share falls to the first side with probability t_i / (t_i + t_j), where MixUp's coin is fair: it
+    changes sides only as often as that takes. lam, first, second: (B,), the latter two the sides' trust."""
+    ahead = torch.where(lam > 0.5, second - first, first - second)
+    change = ahead / (first + second).clamp_min(1e-12)
+    coin = pairs.drawn(lambda n: torch.rand(n, generator=generator)).to(lam.device)
+    return torch.where(coin < change, 1 - lam, lam)
