@@ -1,12 +1,23 @@
-"""Files that are whole or not there, and locks that end with their holder. Every package writes through this module."""
+"""Files that are whole or not there, and locks that end with their holder. Every package writes through this module.
+
+No symbolic link is followed when writing: a run folder that somebody handed over may hold links to files of the user's.
+"""
 
 import fcntl
+import json
+import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from metamixup.errors import UserError
+
+POLL = 0.1  # seconds between two looks at a lock
+BRIEFLY = 0.3  # `holder` takes a lock for an instant: whoever wants it tries for so long before giving up
+TEMPORARY = ".{name}.{process}.tmp"
 
 
 class InUse(UserError):
@@ -15,20 +26,29 @@ class InUse(UserError):
 
 def write_atomically(path: Path, content: bytes) -> None:
     """All of it or nothing, also when the power goes: temporary file, fsync, rename, fsync of the folder."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(TEMPORARY.format(name=path.name, process=os.getpid()))
+    temporary.unlink(missing_ok=True)
     try:
-        with temporary.open("wb") as file:
+        with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Temporary files of writers that were killed; call it while holding the folder's lock."""
+    for leftover in folder.glob(TEMPORARY.format(name="*", process="*")):
+        with suppress(OSError):
+            leftover.unlink()
 
 
 def write_output(path: Path, content: str | bytes) -> None:
@@ -40,29 +60,111 @@ def write_output(path: Path, content: str | bytes) -> None:
         raise UserError(f"{path} cannot be written ({error.strerror}); choose another place") from error
 
 
-def append(path: Path, text: str) -> None:
+def as_json(value: Any, indent: int | None = None) -> bytes:
+    """JSON that every parser reads: NaN and infinity, which JSON lacks, become null; bytes that are no Unicode in a
+    file's name become escapes."""
+    text = json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def finite(value: Any) -> Any:
+    """The same nested value with null in place of every number that is not finite."""
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def append(path: Path, content: bytes) -> None:
     """Add to the end of a file, and return when it is on disk."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text)
+    with open_log(path) as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
 
+def open_log(path: Path) -> BinaryIO:
+    """A file to be added to."""
+    return _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+def make_folder(path: Path) -> Path:
+    """A folder inside of one that may have been handed over: a link in its place is refused."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link to another place; remove it, so that nothing is written there")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _opened(path: Path, flags: int) -> BinaryIO:
+    return os.fdopen(os.open(path, flags | os.O_NOFOLLOW, 0o644), "ab" if flags & os.O_APPEND else "wb")
+
+
+_held: set[int] = set()
+
+
+def _close_inherited() -> None:
+    """A forked child shares its parent's locks, and would hold them after the parent's death."""
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_close_inherited)
+
+
 @contextmanager
-def locked(path: Path, wait: bool = False) -> Iterator[None]:
-    """Hold the lock file at `path`; InUse if another process does, unless `wait`.
+def locked(path: Path, waiting: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Hold the lock file at `path`. If another process does: InUse, or with `waiting` called again and again with the
+    name of that process until the lock is free; it may raise to give up.
 
     The kernel drops the lock with the process, so a killed one leaves none behind. The file names its holder.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    _held.add(descriptor)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError as error:
-            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "another process"
-            raise InUse(f"{path.parent} is in use by process {holder}") from error
+        _take(descriptor, path, waiting)
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
+    finally:
+        if descriptor in _held:  # not in a forked child, where the number may belong to another file by now
+            _held.remove(descriptor)
+            os.close(descriptor)
+
+
+def _take(descriptor: int, path: Path, waiting: Callable[[str], None] | None) -> None:
+    started = time.monotonic()
+    while not _taken(descriptor):
+        name = _named(descriptor)
+        if waiting is not None:
+            waiting(name)
+        elif time.monotonic() - started > BRIEFLY:
+            raise InUse(f"{path.parent} is in use by {name}")
+        time.sleep(POLL)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _named(descriptor: int) -> str:
+    number = os.pread(descriptor, 32, 0).strip()
+    return f"process {int(number)}" if number.isdigit() else "another process"
+
+
+def holder(path: Path) -> str | None:
+    """Who holds the lock file at `path`, in words; None if nobody does. The lock is asked, not the number in it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        return None if _taken(descriptor) else _named(descriptor)
     finally:
         os.close(descriptor)

@@ -1,12 +1,11 @@
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from metamixup.cli import run
 from metamixup.cli.watch import sparkline
+from metamixup.engine.records.run_folder import RunFolder
 
 CONFIG = 'data = "digits"\nmodel = "cnn3"\nmethod = "mixup"\nepochs = 5\n'
 LINE = '{{"epoch": {0}, "step": {0}, "test_error": {1}, "seconds": 60, "lambda_histogram": [5, 1, 1, 5]}}\n'
@@ -25,17 +24,21 @@ def seen(folder, capsys):
 
 
 def test_a_run_of_another_process_is_followed(folder, capsys):
-    (folder / ".lock").write_text(f"{os.getpid()}\n")
-    text = seen(folder, capsys)
+    with RunFolder(folder).locked():
+        text = seen(folder, capsys)
     for shown in ("digits · cnn3 · mixup", "epoch 2/5", "10.5", "0:03:00 left", f"training, process {os.getpid()}"):
         assert shown in text
 
 
 def test_a_run_that_stopped_says_how_to_go_on(folder, capsys):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    (folder / ".lock").write_text(f"{gone.pid}\n")
+    (folder / ".lock").write_text(f"{os.getpid()}\n")  # the number of a process that lives, but holds no lock
     assert "train --resume --out" in seen(folder, capsys)
+
+
+def test_numbers_that_are_none_do_not_stop_the_view(folder, capsys):
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 3, "step": 3, "test_error": NaN, "seconds": "?", "lambda_histogram": [NaN, "x"]}\n')
+    assert "lowest 10.5" in seen(folder, capsys)
 
 
 def test_a_finished_run_and_one_without_an_epoch(folder, capsys):

@@ -8,10 +8,10 @@ import torch
 from engine.toy_runs import STEPS, Stop, StopAt, run, toy_training
 
 from metamixup.engine import checkpoint
+from metamixup.engine.divergence import Diverged
 from metamixup.engine.interrupt import Interrupt, Interrupted
 from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder, read_lines
-from metamixup.engine.step import Diverged
 from metamixup.errors import UserError
 
 

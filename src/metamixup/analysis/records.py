@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from metamixup.engine.records.run_folder import RunFolder, read_lines
+from metamixup.engine.records.summary_check import is_number
 from metamixup.errors import UserError
 
 
@@ -45,7 +46,8 @@ class Records:
         """One number an epoch; `losses.supervised` looks into a section."""
         section, _, inner = key.rpartition(".")
         lines = [line.get(section, {}) if section else line for line in self.metrics]
-        return [line.get(inner) if isinstance(line, dict) else None for line in lines]
+        found = [line.get(inner) if isinstance(line, dict) else None for line in lines]
+        return [value if is_number(value) else None for value in found]
 
 
 def read_run(path: Path) -> Records:
@@ -61,7 +63,7 @@ def read_run(path: Path) -> Records:
         settings=_toml(folder.config, missing),
         metrics=_lines(folder.metrics, missing, "no curves"),
         lambdas=_lines(folder.lambdas, missing, "no λ by class pair"),
-        summary=_json(folder.summary, missing, "the run is unfinished, or is still going on"),
+        summary=_summary(folder, missing),
         gallery=_json(folder.gallery, missing, "no calibration, confusion matrix or images"),
         missing=missing,
     )
@@ -91,6 +93,17 @@ def _json(path: Path, missing: list[str], consequence: str) -> dict[str, Any]:
         missing.append(f"{path.name} holds no record: {consequence}")
         return {}
     return found
+
+
+def _summary(folder: RunFolder, missing: list[str]) -> dict[str, Any]:
+    if not folder.finished:
+        missing.append("summary.json is missing: the run is unfinished, or is still going on")
+        return {}
+    try:
+        return folder.read_summary()
+    except UserError as error:
+        missing.append(str(error))
+        return {}
 
 
 def _lines(path: Path, missing: list[str], consequence: str) -> list[dict[str, Any]]:

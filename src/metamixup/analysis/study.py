@@ -1,8 +1,6 @@
 """What a study gives: numbers (JSON), a static figure (PNG and SVG) and an interactive one (HTML)."""
 
 import io
-import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ import plotly.graph_objects as go
 from matplotlib.figure import Figure
 
 from metamixup.analysis.style import COLOURS, styled
-from metamixup.storage import write_output
+from metamixup.storage import as_json, write_output
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Study:
     def save(self, out: Path) -> list[Path]:
         """Write NAME.json, .png, .svg and .html below `out`; the paths, the numbers' first."""
         files: dict[str, str | bytes] = {
-            "json": json.dumps(finite(self.numbers), indent=1, ensure_ascii=False) + "\n",
+            "json": as_json(self.numbers, indent=1) + b"\n",
             "png": self._drawn("png"),
             "svg": self._drawn("svg", metadata={"Date": None}),
             "html": self.interactive.to_html(include_plotlyjs=True, config={"displaylogo": False, "responsive": True}),
@@ -47,12 +45,3 @@ def interactive(title: str, x: str = "", y: str = "", **layout: Any) -> go.Figur
         title=title, xaxis_title=x, yaxis_title=y, template="plotly_white", colorway=COLOURS, font_size=14, **layout
     )
     return figure
-
-
-def finite(value: Any) -> Any:
-    """JSON knows no NaN and no infinity: both become null."""
-    if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

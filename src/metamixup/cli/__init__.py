@@ -36,9 +36,9 @@ def _expected(error: Exception) -> int:
     told = getattr(error, "format_message", str)()
     if hasattr(error, "exit_code"):
         return _tell(f"error: {told}", error.exit_code) if told else error.exit_code
+    from metamixup.engine.divergence import Diverged
     from metamixup.engine.interrupt import Interrupted
     from metamixup.engine.launch import lost_another
-    from metamixup.engine.step import Diverged
 
     if isinstance(error, Interrupted):
         return _tell(f"interrupted: {error}; go on with --resume", 75)

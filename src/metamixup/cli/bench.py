@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from metamixup.storage import write_output
+from metamixup.storage import as_json, write_output
 
 
 def bench(
@@ -29,7 +29,7 @@ def bench(
     else:
         result = joined([_read(path) for path in source])
     if out is not None:
-        write_output(out, json.dumps(result, indent=1) + "\n")
+        write_output(out, as_json(result, indent=1) + b"\n")
     show(result)
 
 

@@ -12,14 +12,13 @@ def evaluate(
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Score the weights of a run on the test set: top-1 and top-5 error, NLL and ECE."""
-    import json
-
     from metamixup.engine.records.run_folder import RunFolder
     from metamixup.runs.run import evaluate_run
+    from metamixup.storage import as_json
 
     scores = evaluate_run(RunFolder(out), data_dir)
     if json_:
-        print(json.dumps(scores))
+        print(as_json(scores).decode())
         return
     for name, value in scores.items():
         print(f"{name:<16} {value:.4f}")

@@ -22,8 +22,10 @@ def listeners(folder: RunFolder, tensorboard: bool = False) -> list[Listener]:
 def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=f"{summary['method']} on {summary['data']} ({summary['model']})", title_justify="left")
+    about = {key: summary.get(key, "?") for key in ("method", "data", "model")}
+    table = Table(title=Text("{method} on {data} ({model})".format(**about)), title_justify="left")
     for name in ("", "test error", "top-5", "NLL", "ECE", "meta error"):
         table.add_column(name, justify="right" if name else "left")
     table.add_row("last epoch", *_row(summary))
@@ -34,8 +36,9 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
     console.print(table)
     for line in histogram(summary.get("lambda_histogram", [])):
         console.print(line, markup=False)
-    seconds = f"{summary['train_seconds']:.1f} s of training"
-    shares = f"loader {100 * summary['loader_share']:.1f} %, meta stage {100 * summary['meta_share']:.1f} %"
+    spent = {key: summary.get(key, 0.0) for key in ("train_seconds", "loader_share", "meta_share")}
+    seconds = f"{spent['train_seconds']:.1f} s of training"
+    shares = f"loader {100 * spent['loader_share']:.1f} %, meta stage {100 * spent['meta_share']:.1f} %"
     console.print(f"{seconds} ({shares}); run folder {folder.root}", markup=False, soft_wrap=True)
 
 

@@ -1,6 +1,5 @@
 """`metamixup watch`: a terminal view of a run that trains in another process."""
 
-import os
 import sys
 import time
 from itertools import pairwise
@@ -44,24 +43,14 @@ def watch(
 
 def state(run: "Records") -> tuple[str, str]:
     """("training" | "finished" | "stopped", the same in words)."""
+    from metamixup.engine.records.run_folder import RunFolder
+
     if run.summary:
         return "finished", "finished"
-    process = _process(run.path / ".lock")
+    process = RunFolder(run.path).holder()
     if process is not None:
-        return "training", f"training, process {process}"
+        return "training", f"training, {process}"
     return "stopped", f"stopped; go on with: metamixup train --resume --out {run.path}"
-
-
-def _process(lock: Path) -> int | None:
-    """The process that holds the run, if it lives on this machine."""
-    try:
-        process = int(lock.read_text())
-        os.kill(process, 0)
-    except PermissionError:
-        return process
-    except (OSError, ValueError):
-        return None
-    return process
 
 
 def view(run: "Records") -> "RenderableType":
@@ -71,7 +60,10 @@ def view(run: "Records") -> "RenderableType":
     from rich.table import Table
     from rich.text import Text
 
-    epochs, done = int(run.setting("epochs") or 0), len(run.metrics)
+    from metamixup.engine.records.summary_check import is_number
+
+    planned = run.setting("epochs")
+    epochs, done = planned if isinstance(planned, int) else 0, len(run.metrics)
     title = (
         " · ".join(str(run.setting(key)) for key in ("data", "model", "method") if run.setting(key)) or run.path.name
     )
@@ -85,8 +77,9 @@ def view(run: "Records") -> "RenderableType":
         if values:
             curves.add_row(name, sparkline(values), f"{values[-1]:.4g}", Text(f"lowest {min(values):.4g}", "dim"))
     body: list[Any] = [Text(state(run)[1]), head, curves]
-    if done and run.metrics[-1].get("lambda_histogram"):
-        body.append(Text(f"λ 0 {sparkline(run.metrics[-1]['lambda_histogram'])} 1"))
+    counts = run.metrics[-1].get("lambda_histogram") if done else None
+    if isinstance(counts, list) and counts and all(map(is_number, counts)):
+        body.append(Text(f"λ 0 {sparkline(counts)} 1"))
     if not done:
         body.append(Text("no epoch recorded yet", "dim"))
     return Panel(Group(*body), title=Text(title), title_align="left", expand=False)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from metamixup import world
-from metamixup.storage import write_atomically
+from metamixup.storage import make_folder, write_atomically
 
 NEWEST_KEPT = 2
 NAME = re.compile(r"step-(\d{9})-([0-9a-f]{32})\.safetensors")
@@ -31,7 +31,7 @@ class Checkpoint:
 
 def save(folder: Path, step: int, state: dict[str, Any]) -> Path:
     """Write the state of `step` and drop all but the newest two. Raises OSError when the disk is full."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     content = pack(state)
     path = folder / f"step-{step:09d}-{_checksum(content)}.safetensors"
     write_atomically(path, content)
@@ -40,10 +40,12 @@ def save(folder: Path, step: int, state: dict[str, Any]) -> Path:
     return path
 
 
-def newest(folder: Path) -> tuple[Checkpoint | None, list[Path]]:
-    """The newest checkpoint that is whole, and the damaged ones that are newer."""
+def newest(folder: Path, accept: Callable[[int], bool] = lambda step: True) -> tuple[Checkpoint | None, list[Path]]:
+    """The newest undamaged checkpoint of a step that `accept` takes, and the damaged ones that are newer."""
     damaged: list[Path] = []
     for path in _by_age(folder):
+        if not accept(int(NAME.fullmatch(path.name)[1])):  # type: ignore[index]
+            continue
         try:
             return read(path), damaged
         except ValueError:

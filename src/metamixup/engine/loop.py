@@ -8,17 +8,18 @@ import safetensors.torch
 
 from metamixup import world
 from metamixup.engine import checkpoint
+from metamixup.engine.divergence import Diverged, finite_tensors, first_lost
 from metamixup.engine.evaluate import evaluate
 from metamixup.engine.interrupt import Interrupt, Interrupted, listening
 from metamixup.engine.records.epoch import EpochRecord
 from metamixup.engine.records.monitor import Monitor
 from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder, append_line, cut_back
-from metamixup.engine.records.summary import summarise
+from metamixup.engine.records.summary import is_epoch_line, summarise
+from metamixup.engine.run_state import find_checkpoint, load_state, run_state
 from metamixup.engine.runtime import Runtime
-from metamixup.engine.step import Diverged, Stepper
+from metamixup.engine.step import Stepper
 from metamixup.engine.training import Training
-from metamixup.errors import UserError
 from metamixup.storage import write_atomically
 
 
@@ -58,6 +59,7 @@ class Loop:
         self.record = EpochRecord(training.num_classes, training.wrong)
         self.step, self.lr = 0, 0.0
         self.monitor = Monitor()
+        self.finite = finite_tensors(training)
         self.saved: str | None = None
         self.mark = time.perf_counter()
 
@@ -108,13 +110,22 @@ class Loop:
 
     def end_epoch(self) -> None:
         t, epoch = self.training, self.step // self.training.steps_per_epoch
+        self.check_finite()
         t.method.after_epoch(epoch - 1)
         tested = self.evaluation() if epoch % t.evaluate_every == 0 or epoch == t.epochs else {}
         self.record.seconds["wall"] += self.lap()
+        self.record_epoch(tested)
+
+    def record_epoch(self, tested: dict[str, float]) -> None:
+        """Write the lines of the epoch that has just ended; `tested` are its scores."""
+        t, epoch = self.training, self.step // self.training.steps_per_epoch
         self.collect()
         head = {"epoch": epoch, "step": self.step, "lr": self.lr}
         line = {**head, **self.record.line(), **t.records(), **tested}
         lambdas = {"epoch": epoch, "step": self.step, **self.record.lambdas.line(), **self.record.extremes.line()}
+        lost = world.agreed(lambda: first_lost(line))
+        if lost is not None:
+            raise Diverged(lost, self.step, self.lr)
         if world.leads():
             append_line(self.folder.metrics, line)
             append_line(self.folder.lambdas, lambdas)
@@ -142,57 +153,38 @@ class Loop:
         if self.training.study is not None:
             self.training.study.collect()
 
+    def check_finite(self) -> None:
+        lost = sorted(self.finite - finite_tensors(self.training))
+        if lost:
+            raise Diverged(f"{lost[0]} is no longer finite", self.step, self.lr)
+
     def save(self) -> None:
-        if not all(bool(p.isfinite().all()) for p in self.training.model.parameters()):
-            raise Diverged("a weight is no longer finite", self.step, self.lr)
+        self.check_finite()
         self.collect()
         if not world.leads():
             return
-        state = {
-            "training": self.training.state_dict(),
-            "recorder": self.record.state_dict(),
-            "lr": self.lr,
-            "data": self.training.fingerprint,
-        }
         try:
+            state = run_state(self.training, self.record, self.lr)
             self.saved = str(checkpoint.save(self.folder.checkpoints, self.step, state))
         except OSError as error:
             self.say(f"no checkpoint at step {self.step} ({error.strerror}); {self.saved or 'none'} serves meanwhile")
 
     def restore(self) -> None:
-        found = checkpoint.read_by_leader(self._newest)
-        self.step = found.step if found else 0
+        t = self.training
+        found = checkpoint.read_by_leader(lambda: find_checkpoint(self.folder, t.steps_per_epoch, self.say))
         if found is not None:
-            self._load(found)
-        if world.leads():
-            cut_back(self.folder.metrics, self.step)
-            cut_back(self.folder.lambdas, self.step)
+            self.step, self.lr, self.saved = found.step, load_state(found, t, self.record), str(found.path)
+            self.say(f"going on from step {self.step} of {t.steps}")
+        if world.agreed(self._cut_back):
+            self.say(f"the record of epoch {self.step // t.steps_per_epoch} was lost; it is evaluated again")
+            self.record_epoch(self.evaluation())
 
-    def _newest(self) -> checkpoint.Checkpoint | None:
-        found, damaged = checkpoint.newest(self.folder.checkpoints)
-        if damaged and found is None:
-            raise UserError(
-                f"{damaged[0]}: damaged, and no other checkpoint is left; "
-                f"remove {self.folder.checkpoints} to train this run from the start"
-            )
-        if damaged and found is not None:
-            self.say(f"{damaged[0].name} is damaged; going on from {found.path.name}")
-        return found
-
-    def _load(self, found: checkpoint.Checkpoint) -> None:
-        if found.state.get("data", self.training.fingerprint) != self.training.fingerprint:
-            raise UserError(
-                f"the data is not what this run began with ({found.path} has another fingerprint); "
-                "put the files back, or train anew in another --out"
-            )
-        try:
-            self.training.load_state_dict(found.state["training"])
-            self.record.load_state_dict(found.state["recorder"], self.runtime.device)
-        except (KeyError, RuntimeError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"{found.path}: does not fit this run ({reason}); was config.toml changed?") from error
-        self.lr, self.saved = found.state["lr"], str(found.path)
-        self.say(f"going on from step {self.step} of {self.training.steps}")
+    def _cut_back(self) -> bool:
+        """Records of work that is done again are dropped. Is that of the epoch that was just ended missing?"""
+        lines = cut_back(self.folder.metrics, self.step)
+        cut_back(self.folder.lambdas, self.step)
+        ended = self.step > 0 and self.step % self.training.steps_per_epoch == 0
+        return ended and not any(is_epoch_line(line) and line["step"] == self.step for line in lines)
 
     def finish(self) -> dict[str, Any]:
         name, model = self.training.evaluated()

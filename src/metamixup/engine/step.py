@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from metamixup import world
+from metamixup.engine.divergence import Diverged
 from metamixup.engine.out_of_memory import naming_cheaper
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Source, Training
@@ -155,11 +156,3 @@ class Stepper:
         own = {f"{n}.{k}": b for n, m in modules.items() for k, b in m.named_buffers() if b.is_floating_point()}
         for name, mean in world.mean_all(own).items():
             own[name].copy_(mean)
-
-
-class Diverged(Exception):
-    """The loss or a weight is no longer a finite number."""
-
-    def __init__(self, what: str, step: int, lr: float):
-        super().__init__(f"{what} at step {step} with learning rate {lr:.4g}")
-        self.step, self.lr = step, lr

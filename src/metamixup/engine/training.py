@@ -113,8 +113,12 @@ class Training:
         if self.study is not None:
             self.study.load_state_dict(state["study"])
 
+    def parameters(self) -> list[Tensor]:
+        """As the optimizer numbers them."""
+        return [p for group in self.optimizer.param_groups for p in group["params"]]
+
     def _in_layout(self, state: dict[str, Any]) -> dict[str, Any]:
-        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        parameters = self.parameters()
         kept = {
             k: {n: in_layout_of(parameters[k], v) for n, v in values.items()} for k, values in state["state"].items()
         }

@@ -10,10 +10,9 @@ from markupsafe import Markup
 
 from metamixup import __version__
 from metamixup.analysis.records import read_run
-from metamixup.analysis.study import finite
 from metamixup.report.grid import grid_context, is_grid
 from metamixup.report.run import run_context
-from metamixup.storage import write_output
+from metamixup.storage import finite, write_output
 
 _SCRIPTS = {"run": ("theme.js", "chart.js", "heat.js", "run.js"), "grid": ("theme.js", "grid.js")}
 

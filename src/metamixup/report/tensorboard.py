@@ -10,6 +10,7 @@ from torch.utils.tensorboard import SummaryWriter
 from metamixup.analysis.class_pairs import frames
 from metamixup.analysis.style import SEQUENTIAL, label, panels, styled
 from metamixup.engine.records.progress import Listener
+from metamixup.storage import make_folder
 
 STEPS_BETWEEN = 10
 FIGURES = 20  # at most so many maps a run
@@ -23,7 +24,7 @@ class TensorBoard(Listener):
         self.figures_every = 1
 
     def started(self, epochs: int, steps_per_epoch: int, step: int) -> None:
-        self.writer = SummaryWriter(str(self.folder), purge_step=step + 1 if step else None)
+        self.writer = SummaryWriter(str(make_folder(self.folder)), purge_step=step + 1 if step else None)
         self.figures_every = max(1, -(-epochs // FIGURES))
 
     def stepped(self, step: int, loss: float) -> None:

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError, unknown
-from metamixup.runs.model_card import model_card
+from metamixup.runs.model_card import NEEDED, model_card
 from metamixup.runs.predict import Inputs, read_inputs
 from metamixup.runs.saved import load_weights
 from metamixup.settings.build import model_for
 from metamixup.settings.config import read_config
-from metamixup.storage import write_output
+from metamixup.storage import make_folder, write_output
 
 TOLERANCE = 1e-5
 Answer = Callable[[Tensor], Tensor]  # what the written bytes answer to pixels
@@ -55,7 +55,11 @@ def export_run(folder: RunFolder, form: str, to: Path | None = None) -> Exported
         raise unknown("format", form, FORMS)
     if not folder.finished:
         raise UserError(f"{folder.root} holds no finished run (no summary.json)")
-    inputs, path = read_inputs(folder), to or folder.root / "export" / f"model.{form}"
+    summary = folder.read_summary()
+    missing = [key for key in NEEDED if key not in summary]
+    if missing:
+        raise UserError(f"{folder.summary} lacks {', '.join(missing)}, which the model card tells")
+    inputs, path = read_inputs(folder), to or make_folder(folder.root / "export") / f"model.{form}"
     model = deployed(folder, inputs)
     pixels = torch.rand(4, *inputs.shape, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -65,7 +69,7 @@ def export_run(folder: RunFolder, form: str, to: Path | None = None) -> Exported
         raise UserError(f"the {form} form does not agree with the original: its logits differ by {difference:.1e}")
     card = path.with_name("MODEL_CARD.md")
     write_output(path, content)
-    write_output(card, model_card(folder.read_summary(), read_config(folder.config), path, difference))
+    write_output(card, model_card(summary, read_config(folder.config), path, difference))
     return Exported(path, card, difference)
 
 

@@ -3,7 +3,6 @@ themselves, so that its page needs neither the data nor the weights."""
 
 import base64
 import io
-import json
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Training
 from metamixup.mixing import mix
-from metamixup.storage import write_atomically
+from metamixup.storage import as_json, write_atomically
 
 MISTAKES = 14
 CONFUSED = 20
@@ -45,7 +44,7 @@ def write_gallery(folder: RunFolder, training: Training, found: DataSet, runtime
             **{kind: extreme_pairs(blended.get(kind, []), found.train) for kind in ("most", "least")},
         },
     }
-    write_atomically(folder.gallery, json.dumps(record, ensure_ascii=False).encode())
+    write_atomically(folder.gallery, as_json(record))
 
 
 def last_blends(lines: list[dict[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import tomli_w
 
 from metamixup.settings.schema import Settings
 
+NEEDED = ("model", "data", "method", "version", "images", "input", "classes", "parameters")  # of the summary
 LOADING = {
     ".onnx": """session = onnxruntime.InferenceSession("{file}")
 (logits,) = session.run(None, {{"pixels": pixels}})  # float32 NumPy array, pixels in 0…1""",

@@ -108,5 +108,5 @@ def read_inputs(folder: RunFolder) -> Inputs:
         shape, mean, std = (tuple(described[key]) for key in ("shape", "mean", "std"))
         pixels, whitened = described.get("bytes", True), described.get("whitened", False)
         return Inputs(tuple(summary["classes"]), shape, mean, std, pixels, whitened)
-    except (KeyError, TypeError) as problem:
+    except KeyError as problem:
         raise UserError(f"{folder.summary} does not say what the run's images were like") from problem

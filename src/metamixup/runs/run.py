@@ -7,7 +7,7 @@ from typing import Any
 from metamixup import world
 from metamixup.data.folder.workers import Progress
 from metamixup.engine.evaluate import evaluate
-from metamixup.engine.interrupt import Interrupt
+from metamixup.engine.interrupt import Interrupt, Interrupted
 from metamixup.engine.loop import train
 from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder
@@ -86,7 +86,7 @@ def _prepared(
     """All objects of the run are made; calling the result trains."""
     listeners = listeners if world.leads() else ()
     runtime = Runtime(settings.threads, settings.precision, settings.device)
-    found = build_data(settings, _decoding(listeners))
+    found = build_data(settings, _decoding(listeners, interrupt))
     training = build_training(settings, found)
     training.check_shares(world.size())
     refuse_other_data(training.fingerprint)
@@ -112,15 +112,24 @@ def refuse_other_data(fingerprint: str) -> None:
         raise UserError("the data that this process reads is not what the first one reads; are the files alike?")
 
 
-def _decoding(listeners: Sequence[Listener]) -> Progress:
-    """Says every tenth part of a folder's images; a folder decoded in one go says nothing."""
-    said = [0]
+def _decoding(listeners: Sequence[Listener], interrupt: Interrupt | None) -> Progress:
+    """Says every tenth part of a folder's images, or once whom it waits for; a folder decoded in one go says nothing.
+    A signal ends it."""
+    said: set[int | str] = {0}
 
-    def progress(done: int, total: int) -> None:
-        if 10 * done // total > said[0] and done < total:
-            said[0] = 10 * done // total
+    def progress(done: int, total: int, waiting_for: str = "") -> None:
+        if interrupt is not None and interrupt.asked:
+            raise Interrupted("stopped while images were decoded")
+        news: int | str = waiting_for or 10 * done // total
+        if news not in said and done < total:
+            said.add(news)
+            text = (
+                f"waiting for {waiting_for}, which decodes this folder"
+                if waiting_for
+                else (f"decoding images, once for this folder: {done} of {total}")
+            )
             for listener in listeners:
-                listener.say(f"decoding images, once for this folder: {done} of {total}")
+                listener.say(text)
 
     return progress
 

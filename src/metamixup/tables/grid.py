@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from metamixup.engine.records.run_folder import RunFolder
+from metamixup.errors import UserError
 from metamixup.tables.cells import Run
 from metamixup.tables.runner import Job, Result, Runner
 
@@ -79,7 +80,10 @@ class Grid:
     def _skip_finished(self, run: Run) -> None:
         folder = RunFolder(run.folder)
         if folder.finished:
-            self.states[run] = State("skipped", 1.0, summary=folder.read_summary())
+            try:
+                self.states[run] = State("skipped", 1.0, summary=folder.read_summary())
+            except UserError as error:  # a file of anybody's must not stop the others
+                self.states[run] = State("failed", message=str(error))
             self._ended[run].set()
 
     def _one(self, run: Run) -> None:

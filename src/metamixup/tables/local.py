@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from metamixup.storage import make_folder, open_log
 from metamixup.tables.runner import Job, Progress, Result
 
 
@@ -16,7 +17,7 @@ class Worker:
     """A process of worker.py. It has a session of its own, so that Ctrl-C reaches it only through the grid."""
 
     def __init__(self, log: Path):
-        self.log = log.open("ab")
+        self.log = open_log(log)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "metamixup.tables.worker"],
             stdin=subprocess.PIPE,
@@ -82,7 +83,7 @@ class LocalRunner:
         try:
             return self.idle.get_nowait()
         except queue.Empty:
-            self.logs.mkdir(parents=True, exist_ok=True)
+            make_folder(self.logs)
             worker = Worker(self.logs / f"worker-{len(self.workers)}.log")
             self.workers.append(worker)
             return worker

@@ -14,7 +14,7 @@ import numpy as np
 from metamixup.engine.records.lambdas import readable_pairs
 from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.errors import UserError
-from metamixup.storage import write_atomically
+from metamixup.storage import as_json, write_atomically
 from metamixup.tables.cells import Cell, Run, learns
 
 Record = dict[str, Any]
@@ -89,7 +89,7 @@ def write_records(path: Path, records: Iterable[Record], planned: Iterable[tuple
     planned = set(planned)
     others = [old for old in read_lines(path) if (old.get("cell"), old.get("seed")) not in planned]
     lines = sorted([*others, *records], key=lambda r: (str(r.get("cell")), r.get("seed") or 0))
-    write_atomically(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
+    write_atomically(path, b"".join(as_json(line) + b"\n" for line in lines))
 
 
 def read_records(path: Path) -> list[Record]:

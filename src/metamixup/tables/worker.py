@@ -12,10 +12,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
 
+from metamixup.engine.divergence import Diverged
 from metamixup.engine.interrupt import Interrupted
 from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder
-from metamixup.engine.step import Diverged
 from metamixup.errors import UserError
 from metamixup.runs.run import resume
 from metamixup.settings.resolve import resolve

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from metamixup.data.folder.workers import Decoded, Progress, decode_all
 from metamixup.errors import DataError
-from metamixup.storage import locked, write_atomically
+from metamixup.storage import as_json, locked, write_atomically
 
 VERSION = 1
 CHUNK = 2**24
@@ -42,9 +42,14 @@ def packed(
     key = hashlib.blake2b(f"{VERSION}/{root.resolve()}/{shape}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     cache = cache_folder() / f"{key}-{fingerprint}"
     size = len(files) * shape[0] * shape[1] * shape[2]
+
+    def waiting(holder: str) -> None:
+        if progress is not None:
+            progress(0, len(files), holder)
+
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)
-        with locked(cache.parent / f"{key}.lock", wait=True):
+        with locked(cache.parent / f"{key}.lock", waiting):
             if not _sound(cache, size):
                 for old in cache.parent.glob(f"{key}-*"):
                     shutil.rmtree(old)
@@ -66,7 +71,7 @@ def _build(cache: Path, files: list[Path], shape: tuple[int, int, int], size: in
             _stop_at_damage(decode_all(files, shape, target.fileno(), progress))
             os.fsync(target.fileno())
         about = {"version": VERSION, "shape": [len(files), *shape], "crc32": list(_checksums(temporary / "images.bin"))}
-        write_atomically(temporary / "about.json", json.dumps(about).encode())
+        write_atomically(temporary / "about.json", as_json(about))
         temporary.rename(cache)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

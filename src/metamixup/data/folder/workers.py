@@ -4,17 +4,26 @@ import hashlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from metamixup.data.folder.decode import decode, without_pillow_warnings
 from metamixup.errors import DataError
 
 PER_TASK = 32
-Progress = Callable[[int, int], None]
+
+
+class Progress(Protocol):
+    """Hears how many of all files are decoded, and which process it waits for that decodes this folder already. It may
+    raise to stop the work."""
+
+    def __call__(self, done: int, total: int, waiting_for: str = "") -> None: ...
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ def _mapped(tasks: list[Task]) -> Iterator[list[Decoded]]:
         return
     # Forked workers share the open file, and need not import torch again.
     fork = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=fork, initializer=_own_signals)
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=fork, initializer=_begin_worker)
     try:
         yield from pool.map(Task.__call__, tasks)
     except BrokenProcessPool as problem:
@@ -81,7 +90,15 @@ def _mapped(tasks: list[Task]) -> Iterator[list[Decoded]]:
         pool.shutdown(cancel_futures=True)
 
 
-def _own_signals() -> None:
-    """A training process answers signals with a checkpoint, and its children would inherit that."""
+def _begin_worker() -> None:
+    """A training process answers signals with a checkpoint, and its children would inherit that. They end with their
+    parent, however it dies."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)

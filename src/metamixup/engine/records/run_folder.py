@@ -6,8 +6,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from metamixup.engine.records.summary_check import summary_problem
 from metamixup.errors import UserError
-from metamixup.storage import InUse, append, locked, write_atomically
+from metamixup.storage import InUse, append, as_json, holder, locked, remove_leftovers, write_atomically
 
 
 class RunFolder:
@@ -39,12 +40,13 @@ class RunFolder:
             found = json.loads(self.summary.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{self.summary} cannot be read ({error}); remove it and go on with --resume") from error
-        if not isinstance(found, dict):
-            raise UserError(f"{self.summary} holds no summary; remove it and go on with --resume")
+        problem = summary_problem(found)
+        if problem is not None:
+            raise UserError(f"{self.summary} is none of metamixup's ({problem}); remove it and go on with --resume")
         return found
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        write_atomically(self.summary, (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+        write_atomically(self.summary, as_json(summary, indent=2) + b"\n")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -58,11 +60,17 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"{self.root} cannot be written ({error.strerror}); choose another --out") from error
         with holding:
+            for folder in (self.root, self.checkpoints):
+                remove_leftovers(folder)
             yield
+
+    def holder(self) -> str | None:
+        """The process that trains here, in words; None if there is none."""
+        return holder(self.root / ".lock")
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    append(path, json.dumps(record, ensure_ascii=False) + "\n")
+    append(path, as_json(record) + b"\n")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -82,7 +90,7 @@ def cut_back(path: Path, step: int) -> list[dict[str, Any]]:
     """Keep the lines up to `step`: later ones belong to work that is done again."""
     kept = [record for record in read_lines(path) if _step(record, step + 1) <= step]
     if path.exists():
-        write_atomically(path, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in kept).encode())
+        write_atomically(path, b"".join(as_json(record) + b"\n" for record in kept))
     return kept
 
 

@@ -1,23 +1,37 @@
 """What a finished run reports: its last epoch, and the epoch that was best on the meta set. The test set chooses
 nothing."""
 
+import math
 import platform
 import re
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from metamixup.engine.records.summary_check import is_number
 from metamixup.engine.training import Training
 
 SCORE = re.compile(r"(train|meta|selection|test)_(error|error_top5|error_views|nll|ece)")
+SECONDS = ("seconds", "train_seconds", "cpu_seconds", "loader_share", "meta_share")
+
+
+def is_epoch_line(line: dict[str, Any]) -> bool:
+    """Is this a line of metrics.jsonl as the loop writes it? Files may be cut off, or altered by hand."""
+    whole = isinstance(line.get("epoch"), int) and isinstance(line.get("step"), int)
+    return whole and isinstance(line.get("losses"), dict) and all(is_number(line.get(key)) for key in SECONDS)
+
+
+def scores_of(line: dict[str, Any]) -> dict[str, float]:
+    return {key: value for key, value in line.items() if SCORE.fullmatch(key) and is_number(value)}
 
 
 def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    lines = [line for line in lines if is_epoch_line(line)]
     last = lines[-1]
-    tested = {key: value for key, value in last.items() if SCORE.fullmatch(key)}
+    tested = scores_of(last)
     seconds = sum(line["train_seconds"] for line in lines)
     return {
-        "test_error": last.get("test_error"),
+        "test_error": tested.get("test_error"),
         **tested,
         "test_error_median": median_of_last(lines, "test_error"),
         "best_by_meta": best_by_meta(lines),
@@ -48,16 +62,13 @@ def processor() -> str:
 
 def best_by_meta(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The epoch with the lowest error on the meta set, ties by its NLL, with what the test set says of it."""
-    tested = [line for line in lines if "meta_error" in line]
-    if not tested:
-        return None
-    best = min(tested, key=lambda line: (line["meta_error"], line["meta_nll"]))
-    return {key: value for key, value in best.items() if key == "epoch" or SCORE.fullmatch(key)}
+    tested = [{"epoch": line["epoch"], **scores_of(line)} for line in lines if is_number(line.get("meta_error"))]
+    return min(tested, key=lambda line: (line["meta_error"], line.get("meta_nll", math.inf))) if tested else None
 
 
 def median_of_last(lines: list[dict[str, Any]], key: str, count: int = 20) -> float | None:
     """The median of the last 20 evaluations, which MixMatch's authors report: it chooses nothing either."""
-    found = [line[key] for line in lines if key in line][-count:]
+    found = [line[key] for line in lines if is_number(line.get(key))][-count:]
     return round(median(found), 6) if found else None
 
 

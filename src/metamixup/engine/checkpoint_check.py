@@ -1,0 +1,90 @@
+"""Does the state of a checkpoint fit the run that is to go on? Asked before anything of it is loaded.
+
+The checksum in a checkpoint's name tells damage, not malice: a handed run folder may hold any state under a checksum
+that fits. What is compared is the state of the run as it was just built, value by value.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def mismatch(found: Any, own: Any, name: str = "state") -> str | None:
+    """What in `found` is not as in `own`, in words; None if all fits.
+
+    A section that is empty in a run that has just begun may hold anything, and a tensor that is empty may be long.
+    """
+    if isinstance(own, Tensor):
+        return _tensor_mismatch(found, own, name)
+    if isinstance(own, dict):
+        return _section_mismatch(found, own, name)
+    if isinstance(own, list | tuple):
+        return _sequence_mismatch(found, own, name)
+    if own is None or _same_kind(found, own):
+        return None
+    return f"{name} is {_told(found)} in place of {_told(own)}"
+
+
+def optimizer_mismatch(found: Any, own: dict[str, Any], parameters: list[Tensor]) -> str | None:
+    """Of an optimizer's state: its groups are known, what it remembers of each parameter is filled in by the first
+    steps."""
+    problem = mismatch(found, {"param_groups": [], "state": {}}, "optimizer")
+    if problem is None and [*map(_settings_of, found["param_groups"])] != [*map(_settings_of, own["param_groups"])]:
+        problem = "its optimizer has other settings"
+    if problem is not None:
+        return problem
+    for key, values in found["state"].items():
+        if not isinstance(key, int) or not 0 <= key < len(parameters) or not isinstance(values, dict):
+            return f"optimizer.state has an entry {key!r} of no parameter"
+        for name, value in values.items():
+            shaped = isinstance(value, Tensor) and value.shape in (parameters[key].shape, torch.Size([]))
+            if not (shaped or value is None or _same_kind(value, 1.0)):
+                return f"optimizer.state.{key}.{name} is {_told(value)}"
+    return None
+
+
+def _settings_of(group: Any) -> Any:
+    """What stands in a group of parameters beside its learning rates, which the schedule sets."""
+    rates = ("lr", "initial_lr")
+    if not isinstance(group, dict) or not all(_same_kind(group.get(rate, 0.0), 0.0) for rate in rates):
+        return None
+    return {key: value for key, value in group.items() if key not in rates}
+
+
+def _tensor_mismatch(found: Any, own: Tensor, name: str) -> str | None:
+    fits = isinstance(found, Tensor) and found.dtype == own.dtype
+    if fits and (found.shape == own.shape or (own.ndim and not len(own) and found.shape[1:] == own.shape[1:])):
+        return None
+    return f"{name} is {_told(found)} in place of {_told(own)}"
+
+
+def _section_mismatch(found: Any, own: dict[Any, Any], name: str) -> str | None:
+    if not isinstance(found, dict) or (own and set(found) != set(own)):
+        return f"{name} is {_told(found)} in place of {_told(own)}"
+    if not own:
+        return None
+    problems = (mismatch(found[key], own[key], f"{name}.{key}") for key in own)
+    return next((p for p in problems if p is not None), None)
+
+
+def _sequence_mismatch(found: Any, own: list[Any] | tuple[Any, ...], name: str) -> str | None:
+    if type(found) is not type(own) or (own and len(found) != len(own)):
+        return f"{name} is {_told(found)} in place of {_told(own)}"
+    problems = (mismatch(f, o, f"{name}[{k}]") for k, (f, o) in enumerate(zip(found, own, strict=False)))
+    return next((p for p in problems if p is not None), None)
+
+
+def _same_kind(found: Any, own: Any) -> bool:
+    if isinstance(own, bool) or isinstance(found, bool):
+        return type(found) is type(own)
+    numbers = (int, float)
+    return isinstance(found, numbers) if isinstance(own, numbers) else type(found) is type(own)
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"a {value.dtype} tensor of shape {tuple(value.shape)}"
+    if isinstance(value, dict):
+        return "a section with " + (", ".join(map(str, list(value)[:5])) or "nothing in it")
+    return f"the {type(value).__name__} {str(value)[:40]!r}"
