@@ -73,6 +73,8 @@ def test_two_seeds_are_neither_best_nor_sure(grid, tmp_path):
 def test_a_grid_without_a_table_shows_the_runs_it_has(tmp_path):
     for seed in (0, 1):
         write_run(tmp_path / "grid" / f"cell-{seed}", epochs=1, steps=1)
+        summary = tmp_path / "grid" / f"cell-{seed}" / "summary.json"
+        summary.write_text(json.dumps({**json.loads(summary.read_text()), "seed": seed}))
     missing = write_page(tmp_path / "grid", tmp_path / "page.html")
     assert "unfinished" in missing[0]
     assert "1 cells, 2 runs" in (tmp_path / "page.html").read_text()

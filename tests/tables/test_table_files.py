@@ -5,7 +5,15 @@ import pytest
 
 from metamixup.errors import UserError
 from metamixup.tables.entry import Difference, Entry, to_json
-from metamixup.tables.table_files import Frame, html_page, markdown_page, page_from, write_table
+from metamixup.tables.table_files import (
+    Frame,
+    csv_table,
+    html_page,
+    latex_tables,
+    markdown_page,
+    read_table,
+    write_table,
+)
 
 
 def entry(task: str, method: str, mean: float | None, **changes) -> Entry:
@@ -59,12 +67,17 @@ def test_the_files_are_written_and_json_is_a_list_of_cells(tmp_path, entries):
     assert sorted(p.name for p in (tmp_path / "new").iterdir()) == ["table.html", "table.json", "table.md"]
 
 
-def test_a_page_is_made_from_the_stored_table_alone(tmp_path, entries):
+def test_a_stored_table_is_read_back_and_anything_else_refused(tmp_path, entries):
     write_table(tmp_path, Frame("Title"), [replace(e, budget="2 epochs") for e in entries])
-    page = page_from(tmp_path / "table.json", "A page", ("a note",))
-    assert page.startswith("# A page\n")
-    assert page.count("a/m: 2 epochs.") == 1
-    assert "a note" in page
+    found, unread = read_table(tmp_path / "table.json")
+    assert (len(found), unread, found[0].budget) == (4, 0, "2 epochs")
     (tmp_path / "table.json").write_text('{"no": "list"}')
     with pytest.raises(UserError, match="is no table"):
-        page_from(tmp_path / "table.json", "A page", ())
+        read_table(tmp_path / "table.json")
+
+
+def test_csv_names_the_task_of_each_row_and_latex_has_a_table_a_task(entries):
+    rows = csv_table(Frame("Title"), entries).splitlines()
+    assert rows[0].startswith("task,method,policy,error %")
+    assert [row.partition(",")[0] for row in rows[1:]] == ["a/m", "a/m", "a/m", "b/m"]
+    assert latex_tables(Frame("Title"), entries).count("\\begin{tabular}") == 2

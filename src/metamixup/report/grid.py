@@ -3,18 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from metamixup.analysis.records import read_run
 from metamixup.errors import UserError
-from metamixup.tables.entry import Entry, best_of, mean_of, shared_seeds, split_control, std_of
+from metamixup.tables.collected import collect_entries, run_folders
+from metamixup.tables.entry import Entry, best_of, shared_seeds
 from metamixup.tables.table_files import by_task, read_table
 
 TABLE = "table.json"
-DEEPEST = 4  # folders below the grid's own that are searched for runs
 
 
 def is_grid(path: Path) -> bool:
     """A table, or a folder of runs that is no run itself."""
-    return (path / TABLE).exists() or (not (path / "config.toml").exists() and bool(_summaries(path)))
+    return (path / TABLE).exists() or (not (path / "config.toml").exists() and bool(run_folders(path)))
 
 
 def grid_context(path: Path) -> dict[str, Any]:
@@ -30,16 +29,10 @@ def grid_context(path: Path) -> dict[str, Any]:
     }
 
 
-def _summaries(path: Path) -> list[Path]:
-    depths = ["/".join(["*"] * depth) for depth in range(1, DEEPEST + 1)]
-    return sorted(p for depth in depths for p in path.glob(f"{depth}/summary.json"))
-
-
 def _entries(path: Path) -> tuple[list[Entry], list[str]]:
     table = path / TABLE
     if not table.exists():
-        found = entries_of_runs([summary.parent for summary in _summaries(path)])
-        return found, [f"{TABLE} is missing, the grid is unfinished: means only, no paired differences"]
+        return collect_entries([path]), [f"{TABLE} is missing, the grid is unfinished: the runs that it has"]
     try:
         entries, unread = read_table(table)
     except UserError as error:
@@ -47,23 +40,6 @@ def _entries(path: Path) -> tuple[list[Entry], list[str]]:
     empty = sum(not entry.errors for entry in entries)
     told = [f"{unread} entries of {TABLE} are no cells"] if unread else []
     return entries, told + ([f"{empty} cells have no run yet"] if empty else [])
-
-
-def entries_of_runs(folders: list[Path]) -> list[Entry]:
-    """One entry for all finished runs of the same data, model and method."""
-    errors: dict[tuple[str, str], list[tuple[int, float]]] = {}
-    for folder in folders:
-        found = read_run(folder).summary
-        task = "/".join(str(found.get(key, "?")) for key in ("data", "model"))
-        if isinstance(found.get("test_error"), int | float):
-            own = errors.setdefault((task, str(found.get("method", "?"))), [])
-            own.append((found.get("seed", len(own)), found["test_error"]))
-    return [_measured(task, name, own) for (task, name), own in errors.items()]
-
-
-def _measured(task: str, name: str, runs: list[tuple[int, float]]) -> Entry:
-    (method, control), (seeds, errors) = split_control(name), zip(*sorted(runs), strict=True)
-    return Entry(task, method, control, seeds=seeds, errors=errors, mean=mean_of(errors), std=std_of(errors))
 
 
 def _group(task: str, entries: list[Entry]) -> dict[str, Any]:

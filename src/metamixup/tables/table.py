@@ -22,10 +22,8 @@ def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> E
     theirs = _by_seed(summaries, f"{cell.task}/{reference}")
     usual = mean_of([_cost(s) for s in _by_seed(summaries, f"{cell.task}/{baseline}").values()])
     cost = mean_of([_cost(s) for s in mine.values()])
-    errors = tuple(s[cell.score] for s in mine.values())
     differences = [mine[seed][cell.score] - theirs[seed][cell.score] for seed in mine if seed in theirs]
     published = cell.published
-    scores: dict[str, Any] = {name: _mean_score(mine, key) for name, key in SCORES.items()}
     return Entry(
         task=cell.task,
         method=cell.row,
@@ -33,33 +31,40 @@ def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> E
         label=cell.label,
         budget=budget(cell),
         learning=learning(cell),
-        score=cell.score,
-        processors=_told(mine, "processor"),
-        versions=_told(mine, "version"),
-        seeds=tuple(mine),
-        errors=errors,
-        mean=mean_of(errors),
-        std=std_of(errors),
-        **scores,
+        **measured(mine, cell.score),
         published=published.error if published else None,
         published_std=published.std if published else None,
         published_top5=published.top5 if published else None,
         provenance=(published.mark or "paper") if published else None,
-        seconds=mean_of([s["train_seconds"] for s in mine.values()]),
         cost_ratio=round(cost / usual, 6) if cost and usual else None,
         against=reference,
         difference=None if cell.method == reference else paired(differences),
     )
 
 
-SCORES = {"top5": "test_error_top5", "nll": "test_nll", "ece": "test_ece"}
+SCORES = {"top5": "test_error_top5", "nll": "test_nll", "ece": "test_ece", "seconds": "train_seconds"}
 
 
-def _told(summaries: Mapping[int, dict[str, Any]], key: str) -> tuple[str, ...]:
+def measured(summaries: Mapping[int, Mapping[str, Any]], score: str) -> dict[str, Any]:
+    """What the runs of a cell came to, by seed, as parts of an entry."""
+    errors = tuple(s[score] for s in summaries.values())
+    return {
+        "seeds": tuple(summaries),
+        "errors": errors,
+        "mean": mean_of(errors),
+        "std": std_of(errors),
+        "score": score,
+        **{name: _mean_score(summaries, key) for name, key in SCORES.items()},
+        "processors": _told(summaries, "processor"),
+        "versions": _told(summaries, "version"),
+    }
+
+
+def _told(summaries: Mapping[int, Mapping[str, Any]], key: str) -> tuple[str, ...]:
     return tuple(sorted({str(s[key]) for s in summaries.values() if s.get(key)}))
 
 
-def _mean_score(summaries: Mapping[int, dict[str, Any]], key: str) -> float | None:
+def _mean_score(summaries: Mapping[int, Mapping[str, Any]], key: str) -> float | None:
     return mean_of([s[key] for s in summaries.values() if s.get(key) is not None])
 
 

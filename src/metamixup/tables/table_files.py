@@ -10,7 +10,7 @@ from metamixup.errors import UserError
 from metamixup.storage import write_atomically
 from metamixup.tables.entry import Difference, Entry, best_of, from_json, shared_seeds, to_json
 from metamixup.tables.sentences import how_to_read
-from metamixup.tables.text_table import Field, TextTable, as_html, as_markdown, bold, code
+from metamixup.tables.text_table import Field, TextTable, as_csv, as_html, as_latex, as_markdown, bold, code
 
 HEAD = ("method", "policy", "error %", "published", "difference (95 %)", "seeds", "seconds", "cost")
 MISSING = "–"
@@ -47,13 +47,6 @@ def read_table(path: Path) -> tuple[list[Entry], int]:
     return entries, len(found) - len(entries)
 
 
-def page_from(source: Path, title: str, notes: tuple[str, ...]) -> str:
-    """The Markdown of a stored table.json, with the budget of each column."""
-    entries, _ = read_table(source)
-    budgets = {f"{entry.task}: {entry.budget}.": None for entry in entries if entry.budget}
-    return markdown_page(Frame(title, (*notes, *budgets)), entries)
-
-
 def markdown_page(frame: Frame, entries: Sequence[Entry]) -> str:
     lines = [f"# {frame.title}", "", *(f"{remark}\n" for remark in _remarks(frame, entries))]
     for task, rows in by_task(entries).items():
@@ -66,6 +59,17 @@ def html_page(frame: Frame, entries: Sequence[Entry]) -> str:
     for task, rows in by_task(entries).items():
         parts += [f"<h2>{html.escape(task)}</h2>", as_html(task_table(rows, frame.reference))]
     return PAGE.format(title=html.escape(frame.title), body="\n".join(parts))
+
+
+def csv_table(frame: Frame, entries: Sequence[Entry]) -> str:
+    """All tasks in one table, each row with its task."""
+    tables = {task: task_table(rows, frame.reference) for task, rows in by_task(entries).items()}
+    return as_csv(TextTable(("task", *HEAD), [(task, *row) for task, table in tables.items() for row in table.rows]))
+
+
+def latex_tables(frame: Frame, entries: Sequence[Entry]) -> str:
+    tables = {task: task_table(rows, frame.reference) for task, rows in by_task(entries).items()}
+    return "\n".join(f"% {task}\n{as_latex(table)}" for task, table in tables.items())
 
 
 def by_task(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
