@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("--data-dir")
     parser.add_argument("--steps", type=int, default=60)
     chosen = parser.parse_args()
-    given = {"data": chosen.data, "method": "metamixup", "model": "cnn3"}
+    given = {"data": chosen.data, "method": "trustmix", "model": "cnn3"}
     settings = resolve(given | ({"data_dir": chosen.data_dir} if chosen.data_dir else {}))
     step = Stepper(build_training(settings), Runtime(settings.threads), print)
     step(0)  # the first step warms up

@@ -18,9 +18,9 @@ import numpy as np
 STEPS, BATCH = 4, 128
 METHODS = {
     "MixUp": ["--method", "mixup"],
-    "MetaMixUp (`trust`, every fourth step)": ["--method", "metamixup"],
-    "one step, `head`": ["--method", "metamixup-one-step", "--estimator", "head"],
-    "one step, `exact`": ["--method", "metamixup-one-step", "--estimator", "exact"],
+    "TrustMix, every fourth step": ["--method", "trustmix"],
+    "one step, `head`": ["--method", "metamixup-logit", "--estimator", "head"],
+    "one step, `exact`": ["--method", "metamixup-logit", "--estimator", "exact"],
 }
 
 

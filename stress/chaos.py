@@ -32,13 +32,13 @@ from metamixup.runs import run  # noqa: F401
 from metamixup.tables import reproduce  # noqa: F401, imported once for all processes
 
 METHODS = {
-    "metamixup": [],
-    "metamixup-one-step": ["--estimator", "exact"],
-    "metamixup+apl": ["--set", "ssl.labels=200"],
+    "trustmix": [],
+    "metamixup-logit": ["--estimator", "exact"],
+    "metamixup-logit+apl": ["--set", "ssl.labels=200"],
     "mean-teacher": ["--set", "ssl.labels=200"],
 }
 COMMON = ["--epochs", "30", "--threads", "1", "--set", "subset=600", "--set", "checkpoint_minutes=0.002"]
-GRID = recipe(["baseline", "mixup", "metamixup"], seeds=2, epochs=20)
+GRID = recipe(["baseline", "mixup", "trustmix"], seeds=2, epochs=20)
 
 
 class Victim:
@@ -201,7 +201,7 @@ def victims(folder: Path, disk: Path | None, faults: int) -> list[Victim]:
         # Workers of a grid are started afresh, which takes longer: it has half a share.
         share = faults / (len(runs) - 0.5)
         found.append(Victim(name, command, folder / name, share / 2 if name == "grid" else share))
-        if disk is not None and name in ("metamixup", "metamixup+apl"):
+        if disk is not None and name in ("trustmix", "metamixup-logit+apl"):
             found[-1].folder = disk / name
     return found
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from small_grid import recipe
 
-METHODS = ["baseline", "mixup", "metamixup", "metamixup-one-step"]
+METHODS = ["baseline", "mixup", "trustmix", "metamixup-logit"]
 
 
 def main() -> int:

@@ -17,4 +17,4 @@ def train(path, **changes):
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    return [train(folder / method, method=method) for method in ("mixup", "metamixup")]
+    return [train(folder / method, method=method) for method in ("mixup", "trustmix")]

@@ -10,8 +10,8 @@ def run(**settings):
 
 
 def test_seeds_of_a_method_are_one_group():
-    groups = by_label([run(method="mixup", seed=0), run(method="mixup", seed=1), run(method="metamixup", seed=0)])
-    assert {name: len(own) for name, own in groups.items()} == {"mixup": 2, "metamixup": 1}
+    groups = by_label([run(method="mixup", seed=0), run(method="mixup", seed=1), run(method="trustmix", seed=0)])
+    assert {name: len(own) for name, own in groups.items()} == {"mixup": 2, "trustmix": 1}
 
 
 def test_what_differs_within_a_method_is_said():

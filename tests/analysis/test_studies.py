@@ -23,7 +23,7 @@ def made(name, runs, out, **options):
 
 def test_loss(trained, tmp_path):
     methods = made("loss", trained, tmp_path)["methods"]
-    assert set(methods) == {"mixup", "metamixup"}
+    assert set(methods) == {"mixup", "trustmix"}
     assert all(len(own["training loss"]["mean"]) == 2 for own in methods.values())
     assert all(own["train_nll"]["final"] > 0 for own in methods.values())
 
@@ -42,7 +42,7 @@ def test_lambda_by_class(trained, tmp_path):
 
 def test_intrusion(trained, tmp_path):
     runs = made("intrusion", trained, tmp_path, samples=128)["runs"]
-    assert set(runs) == {"mixup, seed 0", "metamixup, seed 0"}
+    assert set(runs) == {"mixup, seed 0", "trustmix, seed 0"}
     for own in runs.values():
         assert own["blends"]["samples"] >= 128
         assert 0 <= own["blends"]["minimum"] <= own["blends"]["mean"]

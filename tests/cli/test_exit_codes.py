@@ -7,12 +7,16 @@ from metamixup.cli import run
 
 MISTAKES = {
     "train --method metamix": "unknown method 'metamix'; did you mean 'metamixup'?",
-    "train --method metamixup:revers": "did you mean 'reverse'?",
+    "train --method trustmix:revers": "did you mean 'trustmix:reverse'?",
+    "train --method metamixup-one-step": "is called 'metamixup-logit' now",
+    "train --method metamixup-paper": "is called 'metamixup' now",
     "train --model cnn33": "unknown model 'cnn33'; did you mean 'cnn3'?",
     "train --data digit": "unknown data set 'digit'; did you mean 'digits'?",
     "train --policy betta": "did you mean 'beta'?",
     "train --estimator heat": "did you mean 'head'?",
-    "train --projection papr": "policy.projection = 'papr'",
+    "train --projection paper": "policy.projection does not apply to policy 'trust'",
+    "train --method metamixup --projection papr": "projection is one of paper, clip, logit",
+    "train --estimator exact": "this policy learns from estimator 'evidence'",
     "train --set epoch=3": "did you mean 'epochs'?",
     "train --set epochs": "expected key=value",
     "train --epochs 0": "epochs = 0",
@@ -79,7 +83,7 @@ def test_version_and_help(capsys):
 def test_lists(capsys):
     assert run(["ls"]) == 0
     everything = capsys.readouterr().out
-    for name in ("metamixup", "cnn3", "digits", "wrn-28-10"):
+    for name in ("trustmix", "metamixup", "cnn3", "digits", "wrn-28-10"):
         assert name in everything
     assert run(["ls", "data"]) == 0
     assert "digits" in capsys.readouterr().out

@@ -33,7 +33,7 @@ def test_the_live_table_shows_what_runs_what_failed_and_the_time_left(shown):
     assert "1/2 running 25 %" in told
     assert "0/2 failed" in told
     assert "1.50" in told
-    assert "metamixup:shuffle" in told
+    assert "trustmix:shuffle" in told
 
 
 def test_it_fits_the_screen_and_keeps_to_what_runs(shown):

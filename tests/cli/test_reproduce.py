@@ -72,9 +72,9 @@ def test_killed_in_the_middle_and_started_again_it_ends_with_the_same_numbers(re
 
 
 def test_controls_and_replay_stand_in_the_table(recipe, tmp_path, capsys):
-    assert run(["reproduce", recipe, "--seeds", "1", "--controls", "--methods", "metamixup:replay,mixup"]) == 0
+    assert run(["reproduce", recipe, "--seeds", "1", "--controls", "--methods", "trustmix:replay,mixup"]) == 0
     entries = numbers(tmp_path / "runs" / "tiny")
-    assert [e["method"] for e in entries] == ["mixup", "metamixup:replay"]
+    assert [e["method"] for e in entries] == ["mixup", "trustmix:replay"]
     assert all(len(e["error"]) == 1 for e in entries)
     assert entries[0]["published"] == 1.25
     assert "# A small table" in capsys.readouterr().out

@@ -19,10 +19,10 @@ METHODS = {
     "cutmix": {},
     "manifold": {},
     "adamixup": {},
-    "metamixup": {},
-    "metamixup:shuffle": {},
-    "metamixup-one-step": {"estimator.name": "finite_difference"},
-    "metamixup-paper": {"epochs": 1},
+    "trustmix": {},
+    "trustmix:shuffle": {},
+    "metamixup-logit": {"estimator.name": "finite_difference"},
+    "metamixup": {"epochs": 1},
     "reweight": {},
     "mixmatch": {"ssl.labels": 30},
     "vat": {"ssl.labels": 30},
@@ -35,7 +35,7 @@ def test_every_kind_of_method_trains(tmp_path, method):
     assert 0 <= summary["test_error_views"] <= 100
 
 
-@pytest.mark.parametrize("method", ["baseline", "metamixup-one-step"])
+@pytest.mark.parametrize("method", ["baseline", "metamixup-logit"])
 def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, method):
     settings = resolve({**FAST, "method": method})
     whole, killed = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "killed")

@@ -5,7 +5,7 @@ from metamixup.errors import UserError
 from metamixup.settings.build import build_training
 from metamixup.settings.resolve import resolve
 
-METHODS = ("baseline", "mixup", "metamixup")
+METHODS = ("baseline", "mixup", "trustmix")
 
 
 def built(**given):
@@ -57,8 +57,8 @@ def test_mistakes_are_told(given, told):
 
 def test_a_learned_policy_alone_needs_an_estimator():
     assert built(method="mixup").stage.estimator is None
-    assert built(method="metamixup-one-step").stage.estimator is not None
-    assert built(method="metamixup").stage.estimator is None
+    assert built(method="metamixup-logit").stage.estimator is not None
+    assert built(method="trustmix").stage.estimator is None
 
 
 @pytest.mark.parametrize("name", ["sgd", "adam", "adamw"])

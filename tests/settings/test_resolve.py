@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from metamixup.errors import UserError
 from metamixup.settings.config import contradiction, read_config, read_toml, write_config
+from metamixup.settings.forms import FORMER as FORMER_NAMES
 from metamixup.settings.methods import METHODS
 from metamixup.settings.resolve import default_out, parse_assignment, resolve, with_whole_paths
 from metamixup.settings.schema import Settings
@@ -40,18 +41,14 @@ def test_what_is_given_wins_over_the_method_and_the_method_over_the_data():
     assert resolve({"data": "digits", "meta.per_class": 5}).meta.per_class == 5
 
 
-@pytest.mark.parametrize("given", [{"policy.projection": "paper"}, {"estimator.name": "exact"}])
-def test_asking_for_a_part_of_algorithm_1_asks_for_it(given):
-    resolved = resolve(given)
-    assert resolved.policy.name == "learned"
-    assert resolved.meta.in_train is False
-
-
 def test_a_setting_of_another_policy_is_refused_by_naming_those_that_apply():
-    with pytest.raises(UserError, match=r"policy.projection does not apply to policy 'beta', which has alpha and per"):
+    with pytest.raises(
+        UserError,
+        match=r"policy\.projection does not apply to policy 'beta', which has alpha and per; policy 'learned' has it",
+    ):
         resolve({"method": "mixup", "policy.projection": "paper"})
     with pytest.raises(UserError, match=r"estimator\.layers does not apply to estimator 'head'"):
-        resolve({"method": "metamixup-one-step", "estimator.layers": ["fc"]})
+        resolve({"method": "metamixup-logit", "estimator.layers": ["fc"]})
 
 
 def test_another_policy_leaves_the_defaults_of_the_method_that_it_does_not_have():
@@ -60,15 +57,15 @@ def test_another_policy_leaves_the_defaults_of_the_method_that_it_does_not_have(
 
 
 def test_a_control_is_a_field():
-    resolved = resolve({"method": "metamixup:reverse"})
-    assert (resolved.method, resolved.control, resolved.full_method) == ("metamixup", "reverse", "metamixup:reverse")
-    assert resolved == resolve({"method": "metamixup", "control": "reverse"})
-    assert contradiction({"method": "metamixup:reverse"}, resolved) is None
-    assert "control" in contradiction({"method": "metamixup:shuffle"}, resolved)
+    resolved = resolve({"method": "trustmix:reverse"})
+    assert (resolved.method, resolved.control, resolved.full_method) == ("trustmix", "reverse", "trustmix:reverse")
+    assert resolved == resolve({"method": "trustmix", "control": "reverse"})
+    assert contradiction({"method": "trustmix:reverse"}, resolved) is None
+    assert "control" in contradiction({"method": "trustmix:shuffle"}, resolved)
 
 
 FORMER = """
-method = "metamixup-one-step:replay"
+method = "{method}"
 [policy]
 name = "{name}"
 lam = 0.5
@@ -96,15 +93,53 @@ lookahead = true
 
 def test_config_files_of_the_former_version_are_read(tmp_path):
     path = tmp_path / "config.toml"
-    path.write_text(FORMER.format(name="learned"))
+    path.write_text(FORMER.format(name="learned", method="metamixup-one-step:replay"))
     found = read_config(path)
     assert found.policy.model_dump() == {
         **{"name": "learned", "step_size": 2.0, "projection": "clip", "normalise": True, "alpha": 0.4, "per": "sample"}
     }
-    assert (found.method, found.control, found.replay) == ("metamixup-one-step", "replay", "elsewhere")
+    assert (found.method, found.control, found.replay) == ("metamixup-logit", "replay", "elsewhere")
     assert (found.estimator.every, found.estimator.model_dump()["memory"]) == (3, 0.8)
-    path.write_text(FORMER.format(name="persistent"))
+    path.write_text(FORMER.format(name="persistent", method="metamixup"))
     assert read_config(path).policy.model_dump()["step_size"] == 0.07
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("metamixup", "trustmix"),
+        ("metamixup:reverse", "trustmix:reverse"),
+        ("metamixup-one-step", "metamixup-logit"),
+        ("metamixup-paper", "metamixup"),
+        ("metamixup+apl", "metamixup-logit+apl"),
+        ("mixup", "mixup"),
+    ],
+)
+def test_methods_of_the_former_version_are_read_by_their_new_names(tmp_path, before, now):
+    path = tmp_path / "config.toml"
+    path.write_text(FORMER.format(name="learned", method=before))
+    assert read_config(path).full_method == now
+
+
+@pytest.mark.parametrize(("before", "now"), FORMER_NAMES.items())
+def test_names_that_are_gone_say_what_they_are_called_now(before, now):
+    with pytest.raises(UserError, match=f"method '{before}' is called '{now}' now"):
+        resolve({"method": before})
+
+
+def test_metamixup_is_the_paper_to_the_letter_and_the_default_is_the_projects_own():
+    letter = resolve({"method": "metamixup"})
+    assert letter.policy.model_dump() == {
+        **{"name": "learned", "step_size": 5.0, "projection": "paper", "normalise": False, "alpha": 1.0},
+        "per": "sample",
+    }
+    assert (letter.estimator.name, letter.estimator.every) == ("exact", 1)
+    assert resolve({"method": "metamixup-clip"}).policy.model_dump()["projection"] == "clip"
+    assert resolve({"method": "metamixup-logit"}).policy.model_dump()["projection"] == "logit"
+    assert resolve({}).method == "trustmix"
+    for rest in ("pseudo-label", "apl", "mixmatch"):
+        for form in ("metamixup", "metamixup-clip", "metamixup-logit", *(["trustmix"] if rest != "mixmatch" else [])):
+            assert resolve({"method": f"{form}+{rest}"}).policy.name == resolve({"method": form}).policy.name
 
 
 def test_no_data_set_of_digits_is_mirrored_by_default():
@@ -112,7 +147,7 @@ def test_no_data_set_of_digits_is_mirrored_by_default():
         assert resolve({"data": data}).augment.flip is not True
 
 
-@pytest.mark.parametrize("name", ["metamix", "mixupp", "metamixup:revers"])
+@pytest.mark.parametrize("name", ["metamix", "mixupp", "trustmix:revers"])
 def test_unknown_methods_suggest_the_nearest(name):
     with pytest.raises(UserError, match="did you mean"):
         resolve({"method": name})
@@ -168,6 +203,6 @@ def test_paths_are_stored_whole_and_names_stay_names(tmp_path, monkeypatch):
 
 
 def test_the_default_folder_is_a_plain_name():
-    assert str(default_out(Settings())) == "runs/digits-cnn3-metamixup-0"
-    odd = Settings(data="/data/my photos", method="metamixup", control="reverse", model="my.module:net", seed=3)
-    assert str(default_out(odd)) == "runs/my-photos-my.module-net-metamixup-reverse-3"
+    assert str(default_out(Settings())) == "runs/digits-cnn3-trustmix-0"
+    odd = Settings(data="/data/my photos", method="trustmix", control="reverse", model="my.module:net", seed=3)
+    assert str(default_out(odd)) == "runs/my-photos-my.module-net-trustmix-reverse-3"

@@ -12,14 +12,14 @@ RECIPE = Recipe.model_validate(
         "rows": {
             "baseline": {},
             "mixup": {"settings": {"policy": {"alpha": 0.4}}},
-            "metamixup": {"controls": ["reverse", "replay"], "cost": 2},
-            "other": {"method": "metamixup-paper", "beside": "metamixup"},
+            "trustmix": {"controls": ["reverse", "replay"], "cost": 2},
+            "other": {"method": "metamixup", "beside": "trustmix"},
             "extra": {"method": "cutmix"},
         },
         "full": {
             "base": {"epochs": 2, "batch_size": 32},
             "columns": [
-                {"data": "digits", "model": "cnn3", "published": {"baseline": 1, "metamixup": 2}, "cost": 3},
+                {"data": "digits", "model": "cnn3", "published": {"baseline": 1, "trustmix": 2}, "cost": 3},
                 {
                     "data": "digits",
                     "name": "digits-50",
@@ -41,7 +41,7 @@ def names(**choice) -> list[str]:
 def test_a_column_has_its_published_rows_and_what_stands_beside_them():
     assert names() == [
         "digits/cnn3/baseline",
-        "digits/cnn3/metamixup",
+        "digits/cnn3/trustmix",
         "digits/cnn3/other",
         "digits-50/cnn-bn/mixup",
     ]
@@ -50,9 +50,9 @@ def test_a_column_has_its_published_rows_and_what_stands_beside_them():
 def test_controls_are_rows_of_their_own():
     assert names(controls=True, only=("digits/*",)) == [
         "digits/cnn3/baseline",
-        "digits/cnn3/metamixup",
-        "digits/cnn3/metamixup:reverse",
-        "digits/cnn3/metamixup:replay",
+        "digits/cnn3/trustmix",
+        "digits/cnn3/trustmix:reverse",
+        "digits/cnn3/trustmix:replay",
         "digits/cnn3/other",
     ]
 
@@ -62,8 +62,8 @@ def test_a_column_without_numbers_has_all_rows():
 
 
 def test_methods_that_are_asked_for_run_in_every_column():
-    assert names(methods=("extra", "metamixup:reverse"), only=("*cnn-bn*",)) == [
-        "digits-50/cnn-bn/metamixup:reverse",
+    assert names(methods=("extra", "trustmix:reverse"), only=("*cnn-bn*",)) == [
+        "digits-50/cnn-bn/trustmix:reverse",
         "digits-50/cnn-bn/extra",
     ]
 
@@ -72,7 +72,7 @@ def test_methods_that_are_asked_for_run_in_every_column():
     ("choice", "message"),
     [
         ({"methods": ("mixupp",)}, "did you mean 'mixup'"),
-        ({"methods": ("metamixup:revers",)}, "did you mean 'metamixup:reverse'"),
+        ({"methods": ("trustmix:revers",)}, "did you mean 'trustmix:reverse'"),
         ({"only": ("digit/*",)}, r"did you mean 'digits/\*'"),
         ({"only": ("digits/cnn3/mixup",)}, "unknown cell"),
     ],
@@ -87,8 +87,8 @@ def test_settings_are_laid_over_each_other():
     given = cells["digits-50/cnn-bn/mixup"].given
     assert (given["epochs"], given["batch_size"], given["policy.alpha"]) == (5, 32, 0.4)
     assert (given["data"], given["data_dir"], given["threads"]) == ("digits", "/data", 1)
-    assert cells["digits/cnn3/other"].given["method"] == "metamixup-paper"
-    assert cells["digits/cnn3/metamixup"].cost == 6
+    assert cells["digits/cnn3/other"].given["method"] == "metamixup"
+    assert cells["digits/cnn3/trustmix"].cost == 6
 
 
 def test_a_run_folder_is_named_by_the_settings_and_not_by_places():
@@ -107,12 +107,12 @@ def test_a_run_folder_is_named_by_the_settings_and_not_by_places():
 
 
 def test_names_with_a_colon_become_names_that_file_systems_take():
-    cells = plan_cells(RECIPE, Choice(methods=("metamixup:reverse",)))
+    cells = plan_cells(RECIPE, Choice(methods=("trustmix:reverse",)))
     assert all(":" not in run.folder.name for run in plan_runs(cells, range(1), Path("out")))
 
 
 def test_replay_serves_the_next_seed_which_runs_before():
-    cells = plan_cells(RECIPE, Choice(methods=("metamixup", "metamixup:replay"), only=("digits/*",)))
+    cells = plan_cells(RECIPE, Choice(methods=("trustmix", "trustmix:replay"), only=("digits/*",)))
     runs = plan_runs(cells, range(3), Path("out"))
     assert len(runs) == 6
     for run in runs:
@@ -123,9 +123,9 @@ def test_replay_serves_the_next_seed_which_runs_before():
 
 
 def test_replay_alone_brings_a_source_that_no_table_shows():
-    cells = plan_cells(RECIPE, Choice(methods=("metamixup:replay",), only=("digits/*",)))
+    cells = plan_cells(RECIPE, Choice(methods=("trustmix:replay",), only=("digits/*",)))
     source, run = plan_runs(cells, [0], Path("out"))
-    assert (source.shown, source.seed, source.given["method"]) == (False, 1, "metamixup")
+    assert (source.shown, source.seed, source.given["method"]) == (False, 1, "trustmix")
     assert run.source is source
 
 
@@ -134,10 +134,10 @@ def test_only_rivals_train_on_the_meta_images_when_they_may():
     in_train = {cell.row for cell in cells if cell.given["meta.in_train"]}
     assert "mixup" in in_train
     assert "adamixup" in in_train
-    assert not any(row.startswith("metamixup") for row in in_train)
+    assert not any(row.startswith("trustmix") for row in in_train)
 
 
 def test_learns_says_whether_a_run_needs_its_meta_set():
-    assert learns({"method": "metamixup"})
+    assert learns({"method": "trustmix"})
     assert not learns({"method": "mixup"})
     assert not learns({"method": "nonsense"})

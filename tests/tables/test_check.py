@@ -13,7 +13,7 @@ def runs(tmp_path, *columns: dict, rows: dict | None = None, seeds: int = 2):
 
 
 def test_a_good_grid_passes(tmp_path):
-    rows = {"baseline": {}, "metamixup": {"controls": ["reverse", "replay"]}}
+    rows = {"baseline": {}, "trustmix": {"controls": ["reverse", "replay"]}}
     refuse_problems(runs(tmp_path, {"data": "digits", "model": "cnn3"}, rows=rows))
 
 

@@ -44,6 +44,6 @@ def test_no_method_trains_on_the_meta_images(fair):
 
 
 def test_rivals_train_on_them_only_when_they_may(tmp_path):
-    generous = trainings(tmp_path, rivals_use_meta=True, methods=("mixup", "metamixup"))
-    ours, rival = generous["metamixup"], generous["mixup"]
+    generous = trainings(tmp_path, rivals_use_meta=True, methods=("mixup", "trustmix"))
+    ours, rival = generous["trustmix"], generous["mixup"]
     assert set(rival.train.index.tolist()) == set(ours.train.index.tolist()) | set(ours.meta.index.tolist())

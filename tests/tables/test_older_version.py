@@ -37,7 +37,7 @@ def test_the_same_settings_under_another_name(tmp_path):
     assert run_of_older_version(run) == same.root  # a setting that it did not know is at its default
 
 
-@pytest.mark.parametrize("method", ["metamixup", "metamixup:reverse", "reweight"])
+@pytest.mark.parametrize("method", ["trustmix", "trustmix:reverse", "reweight"])
 def test_what_learns_is_never_taken_over(tmp_path, method):
     run = planned(tmp_path, method)
     leave(run, "11111111")

@@ -1,6 +1,7 @@
 import pytest
 
 from metamixup.errors import UserError
+from metamixup.settings import build
 from metamixup.settings.resolve import resolve
 from metamixup.tables.cells import Choice, plan_cells
 from metamixup.tables.recipe import known_tables, load_recipe, read_recipe
@@ -64,19 +65,20 @@ def test_the_full_variant_has_the_papers_settings_and_none_of_the_products(table
         assert settings.image_size == (100 if settings.data == "imagenet" else None)
 
 
-def test_metamixup_paper_is_equation_13_to_the_letter():
-    cell = next(c for c in plan_cells(load_recipe("table1"), Choice()) if c.row == "metamixup-paper")
+def test_metamixup_is_equation_13_to_the_letter():
+    cell = next(c for c in plan_cells(load_recipe("table1"), Choice()) if c.row == "metamixup")
     settings = resolve(cell.given)
-    assert (settings.policy.name, settings.policy.projection, settings.policy.step_size) == ("learned", "paper", 5.0)
-    assert not settings.policy.normalise
-    assert settings.policy.alpha == 1.0
+    assert settings.policy.model_dump() == {
+        **{"name": "learned", "projection": "paper", "step_size": 5.0, "normalise": False, "alpha": 1.0},
+        "per": "sample",
+    }
     assert (settings.estimator.name, settings.estimator.every) == ("exact", 1)
 
 
 def test_the_quick_digits_column_has_all_methods_and_both_controls():
     rows = {c.method for c in plan_cells(load_recipe("table1"), Choice(quick=True, only=("digits/*",)))}
     named = {"baseline", "mixup", "fixed", "manifold", "cutmix", "adamixup-no-discriminator", "adamixup", "metamixup"}
-    assert rows == named | {"metamixup-paper", "metamixup:reverse", "metamixup:shuffle"}
+    assert rows == named | {"trustmix", "trustmix:reverse", "trustmix:shuffle"}
 
 
 def test_a_quick_column_shows_the_number_of_the_full_one():
@@ -135,3 +137,22 @@ def test_unknown_tables_and_files():
         load_recipe("tabel1")
     with pytest.raises(UserError, match="cannot be read"):
         load_recipe("nowhere/mine.toml")
+
+
+ALL_TABLES = ("table1", "table2", "table3", "table3-oliver", "table4", "table5")
+
+
+def test_all_numbers_of_the_paper_are_counted():
+    found = [c.published for table in ALL_TABLES for c in plan_cells(load_recipe(table), Choice()) if c.published]
+    assert len(found) + sum(p.top5 is not None for p in found) == 216  # Table III twice, by both protocols
+
+
+@pytest.mark.parametrize("table", ALL_TABLES)
+def test_published_numbers_of_learned_methods_stand_beside_the_letter_alone(table):
+    for cell in plan_cells(load_recipe(table), Choice(controls=True)):
+        settings = resolve(cell.given)
+        if cell.published is None or not build.learns(settings):
+            continue
+        chosen = settings.policy.model_dump()
+        assert (chosen["projection"], chosen["step_size"], chosen["normalise"]) == ("paper", 5.0, False), cell.name
+        assert (settings.estimator.name, settings.estimator.every, settings.control) == ("exact", 1, None)

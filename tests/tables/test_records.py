@@ -19,7 +19,7 @@ SUMMARY = {
 }
 
 
-def run(folder, row="metamixup", score="test_error", control="") -> Run:
+def run(folder, row="trustmix", score="test_error", control="") -> Run:
     given = {**GIVEN, "method": row.partition("-")[0]}
     cell = Cell("digits-replace40", "cnn3", row, "Ours", given, None, 1.0, score=score, control=control)
     return Run(cell, 3, folder)
@@ -38,8 +38,8 @@ def write_run(folder, lam=(0.5, 1.0, 0.5, 0.5)):
 def test_scores_and_what_the_policy_did(tmp_path):
     write_run(tmp_path / "run")
     record = run_record(run(tmp_path / "run"), SUMMARY)
-    assert record["cell"] == "digits-replace40/cnn3/metamixup"
-    assert (record["task"], record["method"], record["seed"]) == ("digits-replace40", "metamixup", 3)
+    assert record["cell"] == "digits-replace40/cnn3/trustmix"
+    assert (record["task"], record["method"], record["seed"]) == ("digits-replace40", "trustmix", 3)
     assert (record["test_error"], record["selection_error"], record["updates"]) == (12.5, 13.0, 20)
     assert record["wrong_share"] == 0.3  # 40 % of the 300 that are no meta images
     assert record["wrong_weight"] == [[1, 0.3], [2, 0.15]]

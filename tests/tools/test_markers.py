@@ -75,7 +75,7 @@ def test_parts_of_a_comparison_are_filled_and_its_figures_drawn(tmp_path):
     )
     assert main(["--check", str(page)]) == 0  # no records yet
     planned = plan_cells(load_recipe("winners"), Choice())
-    cell = next(cell.name for cell in planned if (cell.column, cell.row) == ("digits", "metamixup"))
+    cell = next(cell.name for cell in planned if (cell.column, cell.row) == ("digits", "trustmix"))
     records.write_text(json.dumps({"cell": cell, "seed": 0, "test_error": 1.5, "version": __version__}))
     assert main(["--check", str(page)]) == 1
     assert not (tmp_path / "winners-differences.svg").exists()

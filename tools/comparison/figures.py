@@ -19,7 +19,7 @@ WIDTH, WIDE = 7.2, 9.6  # inches
 
 
 def differences(tasks: Sequence[Task]) -> Figure:
-    """MetaMixUp minus each rival with its interval; left of the line is better."""
+    """TrustMix minus each rival with its interval; left of the line is better."""
     rivals = [rival for rival in RIVALS if any(against(task, rival) for task in tasks)]
     figure, axes = _grid(len(rivals), max(len(rivals), 1), 0.6 + 0.25 * len(tasks), WIDE)
     for k, (axis, rival) in enumerate(zip(axes, rivals, strict=True)):

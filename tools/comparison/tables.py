@@ -36,7 +36,7 @@ def _shared_seeds(tasks: Tasks) -> str:
 
 def errors(tasks: Tasks) -> str:
     """Test error of the default and of everybody it is compared with, over the seeds that all of them have."""
-    head = ("test error, %", "MetaMixUp", *RIVALS, "seeds")
+    head = ("test error, %", "TrustMix", *RIVALS, "seeds")
     rows = []
     for task in tasks:
         methods = [OURS, *(row(task, rival) for rival in RIVALS)]
@@ -50,7 +50,7 @@ def errors(tasks: Tasks) -> str:
 
 
 def differences(tasks: Tasks) -> str:
-    head = ("MetaMixUp minus …, points", *RIVALS)
+    head = ("TrustMix minus …, points", *RIVALS)
     return table(head, [[task.title, *(_difference(task, against(task, r)) for r in RIVALS)] for task in tasks])
 
 
@@ -66,7 +66,7 @@ def rivals(tasks: Tasks) -> str:
             measured = sum(f is not None for f in found)
             cells += [f"{below} of {measured}", str(surely), str(above)]
         rows.append(cells)
-    head = ("MetaMixUp against", "imperfect: below", "surely below", "surely above")
+    head = ("TrustMix against", "imperfect: below", "surely below", "surely above")
     return table((*head, "clean: below", "surely below", "surely above"), rows)
 
 
@@ -85,7 +85,7 @@ def alphas(tasks: Tasks) -> str:
 
 
 def calibration(tasks: Tasks) -> str:
-    head = ("", "NLL: MetaMixUp", TUNED, "difference", "ECE, %: MetaMixUp", TUNED, "difference")
+    head = ("", "NLL: TrustMix", TUNED, "difference", "ECE, %: TrustMix", TUNED, "difference")
     rows = []
     for task in tasks:
         fields: list[Field] = [task.title]
@@ -99,7 +99,7 @@ def calibration(tasks: Tasks) -> str:
 
 def cost(tasks: Tasks) -> str:
     """CPU seconds of one run."""
-    head = ("CPU seconds of a run", "baseline", "MixUp, mean over α", "MetaMixUp", "MetaMixUp / MixUp", "tuning MixUp")
+    head = ("CPU seconds of a run", "baseline", "MixUp, mean over α", "TrustMix", "TrustMix / MixUp", "tuning MixUp")
     rows = []
     for task in tasks:
         ratio, by_alpha = cost_ratio(task), [m for x in mixups(task) if (m := task.mean(x, "cpu_seconds")) is not None]
@@ -135,7 +135,7 @@ def _few(task: Task, method: str) -> Field:
 
 def weights(tasks: Tasks) -> str:
     """How much weight a wrong label had beside a right one in the last epoch; 1 is no difference."""
-    head = ("weight of a wrong label / of a right one", "MetaMixUp, first epoch", "last epoch", "control: reverse")
+    head = ("weight of a wrong label / of a right one", "TrustMix, first epoch", "last epoch", "control: reverse")
     rows = []
     for task in tasks:
         ours, reverse = (label_weights(task, method) for method in (OURS, f"{OURS}:reverse"))
@@ -177,7 +177,7 @@ def _lacking(task: Task) -> str:
 
 def summary(tasks: Tasks) -> str:
     """The short table of a README."""
-    head = ("test error, %", "baseline", "MixUp, best α", "MetaMixUp", "MetaMixUp − MixUp (95 %)")
+    head = ("test error, %", "baseline", "MixUp, best α", "TrustMix", "TrustMix − MixUp (95 %)")
     rows = []
     for task in tasks:
         methods = [BASELINE, row(task, TUNED), OURS]

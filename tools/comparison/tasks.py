@@ -13,7 +13,7 @@ from metamixup.tables.entry import Difference, mean_of, paired, std_of
 from metamixup.tables.recipe import Recipe, load_recipe
 from metamixup.tables.records import Record, read_records
 
-OURS, BASELINE = "metamixup", "baseline"
+OURS, BASELINE = "trustmix", "baseline"
 DATA = {"digits": "Digits", "mnist": "MNIST", "fashion": "Fashion-MNIST", "cifar10": "CIFAR-10"}
 
 

@@ -10,6 +10,7 @@ import tomli_w
 from metamixup.errors import UserError
 from metamixup.settings.choices import estimator_section, policy_section
 from metamixup.settings.dotted import flat, nested
+from metamixup.settings.forms import FORMER
 from metamixup.settings.methods import with_control
 from metamixup.settings.schema import Settings, check
 from metamixup.storage import write_atomically
@@ -46,8 +47,19 @@ def from_former(values: dict[str, Any]) -> dict[str, Any]:
         kept["replay"] = former["policy.replay"]
     if name == "persistent":
         former["policy.step_size"] = former["policy.rate"]
+    kept["method"] = _former_method(kept.get("method"))
     kept |= {f"policy.{key}": former[f"policy.{key}"] for key in own if f"policy.{key}" in former}
     return kept | _former_estimator(former)
+
+
+def _former_method(method: Any) -> Any:
+    """`metamixup` was the policy that is called trust, and Algorithm 1 on the logit where images had no labels."""
+    if not isinstance(method, str):
+        return method
+    name, colon, control = method.partition(":")
+    form, plus, rest = name.partition("+")
+    learned = "metamixup-logit" if plus else "trustmix"
+    return FORMER.get(form, learned if form == "metamixup" else form) + plus + rest + colon + control
 
 
 def _former_estimator(former: dict[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,6 @@ BY_DATA: dict[str, dict[str, Any]] = {
     "fashion": {"epochs": 30, "optimizer.lr": 0.05},
 }
 
-ONE_STEP = {"policy.projection", "policy.step_size", "policy.normalise"}
-
 
 def data_defaults(data: str) -> dict[str, Any]:
     return BY_DATA.get(data, {})
@@ -23,9 +21,3 @@ def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
     maker: Any = POLICIES[name].maker
     suits = {"estimator.name": maker.default_estimator or "evidence", "estimator.every": maker.every}
     return suits | ({"meta.in_train": True, "meta.batch_size": max(batch_size // 2, 2)} if name == "trust" else {})
-
-
-def implied_policy(named: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Who asks for a projection, a step or an estimator of ∇λ asks for the policy of Algorithm 1, which has them."""
-    asked = ONE_STEP & given.keys() or given.get("estimator.name", "evidence") != "evidence"
-    return {"policy.name": "learned"} if asked and named.get("policy.name") == "trust" else {}

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from metamixup.errors import unknown
+from metamixup.errors import UserError, unknown
 from metamixup.meta import CONTROLS
 from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
 from metamixup.methods.supervised import Reweighted, Supervised
+from metamixup.settings.forms import FORMER, FORMS, NO_MIXING
 from metamixup.settings.schema import Settings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
@@ -28,13 +29,11 @@ def _supervised(settings: Settings) -> Method:
 
 
 METHODS: dict[str, MethodEntry] = {
-    "baseline": MethodEntry("no mixing", _supervised, {"policy.name": "fixed", "policy.lam": 1.0}),
+    "baseline": MethodEntry("no mixing", _supervised, NO_MIXING),
     "label-smoothing": MethodEntry(
-        "no mixing; a tenth of every label is spread over all classes",
-        lambda s: Supervised(smoothing=0.1),
-        {"policy.name": "fixed", "policy.lam": 1.0},
+        "no mixing; a tenth of every label is spread over all classes", lambda s: Supervised(smoothing=0.1), NO_MIXING
     ),
-    "mixup": MethodEntry("λ ~ Beta(α, α) (policy.alpha, policy.per)", _supervised, {"policy.name": "beta"}),
+    **{name: MethodEntry(form.about, _supervised, form.defaults) for name, form in FORMS.items()},
     "fixed": MethodEntry("one λ for all pairs (policy.lam)", _supervised, {"policy.name": "fixed", "policy.lam": 0.3}),
     "manifold": MethodEntry(
         "Manifold MixUp: at the input or after one of the first stages", lambda s: Manifold(), {"policy.name": "beta"}
@@ -47,40 +46,25 @@ METHODS: dict[str, MethodEntry] = {
     "adamixup": MethodEntry(
         "AdaMixUp with its intrusion discriminator", lambda s: AdaMixUp(discriminate=True), {"policy.name": "beta"}
     ),
-    "metamixup": MethodEntry(
-        "MixUp that learns from a meta set which labels to trust", _supervised, {"policy.name": "trust"}
-    ),
-    "metamixup-one-step": MethodEntry(
-        "λ learned from a meta set, one gradient step a batch (Algorithm 1)", _supervised, {"policy.name": "learned"}
-    ),
     "reweight": MethodEntry(
         "learning to reweight (Ren et al. 2018): weights in place of blends",
         lambda s: Reweighted(),
         {"policy.name": "reweight", "estimator.lookahead": False},
-    ),
-    "metamixup-paper": MethodEntry(
-        "MetaMixUp with Eq. 13 to the letter",
-        _supervised,
-        {
-            "policy.name": "learned",
-            "policy.projection": "paper",
-            "policy.step_size": 5.0,
-            "policy.normalise": False,
-            "estimator.name": "exact",
-        },
     ),
     **{name: MethodEntry(*entry) for name, entry in SEMI_SUPERVISED.items()},
 }
 
 
 def method_entry(name: str) -> MethodEntry:
+    if name in FORMER:
+        raise UserError(f"method {name!r} is called {FORMER[name]!r} now")
     if name not in METHODS:
         raise unknown("method", name, METHODS)
     return METHODS[name]
 
 
 def with_control(given: dict[str, Any]) -> dict[str, Any]:
-    """`method = "metamixup:reverse"` as the two settings that it is short for. The one place that knows the colon."""
+    """`method = "trustmix:reverse"` as the two settings that it is short for. The one place that knows the colon."""
     method = given.get("method")
     if not isinstance(method, str) or ":" not in method:
         return given

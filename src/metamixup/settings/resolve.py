@@ -8,7 +8,7 @@ from typing import Any
 from metamixup.data import known_data
 from metamixup.errors import UserError, unknown
 from metamixup.settings.choices import SECTIONS
-from metamixup.settings.defaults import data_defaults, implied_policy, policy_defaults
+from metamixup.settings.defaults import data_defaults, policy_defaults
 from metamixup.settings.dotted import nested
 from metamixup.settings.methods import method_entry, with_control
 from metamixup.settings.schema import Settings, check, known_keys
@@ -34,8 +34,7 @@ def resolve(given: dict[str, Any], threads: int = 1) -> Settings:
     set's, and these over what suits the policy."""
     given = with_control(given)
     plain = check(nested({key: given[key] for key in DECISIVE if key in given}))
-    named = method_entry(plain.method).defaults
-    chosen = {**data_defaults(plain.data), **named, **implied_policy(named, given), **given}
+    chosen = {**data_defaults(plain.data), **method_entry(plain.method).defaults, **given}
     batch_size = plain.batch_size if "batch_size" in given else chosen.get("batch_size", plain.batch_size)
     suits = policy_defaults(chosen["policy.name"], batch_size)
     return check(nested({"threads": threads, **applying({**suits, **chosen}, given), **given}))

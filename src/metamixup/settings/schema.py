@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 from metamixup.errors import UserError, unknown
 from metamixup.settings.choices import DEFAULTS, SECTIONS, EstimatorSettings, choice_keys
 from metamixup.settings.dotted import flat
+from metamixup.settings.forms import DEFAULT
 from metamixup.settings.section import Chosen, Section, not_applying
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -134,7 +135,7 @@ class Settings(Section):
     subset: Count | None = None
     selection: Count | None = None
     model: str = "cnn3"
-    method: str = "metamixup"
+    method: str = DEFAULT
     control: Literal["reverse", "shuffle", "replay"] | None = None
     replay: str | None = None
     epochs: Count = 30
@@ -161,7 +162,7 @@ class Settings(Section):
 
     @property
     def full_method(self) -> str:
-        """As users write it: `metamixup:reverse`."""
+        """As users write it: `trustmix:reverse`."""
         return self.method if self.control is None else f"{self.method}:{self.control}"
 
 
@@ -191,7 +192,9 @@ def _check_section(what: str, value: Any) -> None:
     section = _section(what, value)
     for key in value:
         if key not in section.model_fields:
-            raise not_applying(what, section.model_fields["name"].default, key, section)
+            find, names = SECTIONS[what]
+            others = [name for name in names if key in find(name).model_fields]
+            raise not_applying(what, section.model_fields["name"].default, key, section, others)
     try:
         section.model_validate(value)
     except ValidationError as error:

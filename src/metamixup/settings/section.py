@@ -65,9 +65,10 @@ def _is_plain(default: Any) -> bool:
     return isinstance(default, PLAIN) or (isinstance(default, tuple) and all(isinstance(v, str) for v in default))
 
 
-def not_applying(what: str, name: str, key: str, section: type[Section]) -> UserError:
-    """`policy.lam does not apply to policy 'trust', which has alpha, memory and settle`"""
+def not_applying(what: str, name: str, key: str, section: type[Section], others: list[str]) -> UserError:
+    """`policy.lam does not apply to policy 'trust', which has alpha, memory and settle; policy 'fixed' has it`"""
     own = [k for k in section.model_fields if k != "name"]
     *most, last = own or ["none"]
     listed = f"{', '.join(most)} and {last}" if most else last
-    return UserError(f"{what}.{key} does not apply to {what} {name!r}, which has {listed}")
+    has = f"; {what} {' or '.join(map(repr, others))} has it" if others else ""
+    return UserError(f"{what}.{key} does not apply to {what} {name!r}, which has {listed}{has}")

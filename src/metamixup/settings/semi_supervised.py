@@ -1,6 +1,6 @@
 """The methods with unlabelled data by name: a line about each, how it is made, and the settings its name stands for.
 
-MixUp and MetaMixUp are policies, so `mixup+apl` is APL with another policy and nothing else.
+Ways of drawing λ are policies, so `mixup+apl` is APL with another policy and nothing else.
 """
 
 import inspect
@@ -16,15 +16,14 @@ from metamixup.methods.pseudo_label import PseudoLabel
 from metamixup.methods.ramp import Ramp
 from metamixup.methods.supervised import Supervised
 from metamixup.methods.vat import VAT
+from metamixup.settings.forms import FORMS, NO_MIXING
 from metamixup.settings.schema import Settings
 
 Make = Callable[[Settings], Method]
 
 K_EPOCHS = 200  # the length of the run that K belongs to; a shorter one lowers σ as often (ssl.sigma_every)
 
-NO_MIXING = {"policy.name": "fixed", "policy.lam": 1.0}
-MIXUP = {"policy.name": "beta"}
-METAMIXUP = {"policy.name": "learned"}
+MIXUP = FORMS["mixup"].defaults
 RAMPED = {"ssl.ramp": "exponential", "ssl.ramp_over": 0.4}
 SETTINGS = {"weight": "ssl.weight", "decay": "ssl.ema"}  # parameters whose default differs from method to method
 
@@ -64,6 +63,7 @@ def _mixmatch(settings: Settings) -> Method:
     return MixMatch(chosen.weight, chosen.temperature, views, chosen.ema, ramp(settings), warmup)
 
 
+MATCH_FIRST = {"policy.alpha": 0.75}  # of MixMatch's λ, and of the first λ where it is learned
 MATCH = {"ssl.ramp": "linear", "ssl.ramp_over": 0.4, **own(MixMatch)}
 
 SEMI_SUPERVISED: dict[str, tuple[str, Make, dict[str, Any]]] = {
@@ -86,19 +86,13 @@ SEMI_SUPERVISED: dict[str, tuple[str, Make, dict[str, Any]]] = {
         _vat,
         {**NO_MIXING, **RAMPED, **own(VAT), "ssl.entropy": 0.1},
     ),
-    "mixup+pseudo-label": ("Pseudo-Label on blends, λ ~ Beta(α, α)", _pseudo_label, MIXUP),
-    "mixup+apl": ("APL on blends, λ ~ Beta(α, α)", _apl, MIXUP),
-    "metamixup+pseudo-label": ("Pseudo-Label on blends, λ learned", _pseudo_label, METAMIXUP),
-    "metamixup+apl": ("APL on blends, λ learned (Algorithm 2)", _apl, METAMIXUP),
     "mixmatch-no-mixup": ("MixMatch without its blends", _mixmatch, {**NO_MIXING, **MATCH}),
-    "mixmatch": (
-        "averaged, sharpened guesses on blends",
-        _mixmatch,
-        {**MIXUP, **MATCH, "policy.alpha": 0.75},
-    ),
-    "metamixup+mixmatch": (
-        "MixMatch, λ learned",
-        _mixmatch,
-        {**METAMIXUP, **MATCH, "policy.alpha": 0.75},
-    ),
+    "mixmatch": ("averaged, sharpened guesses on blends, λ ~ Beta(α, α)", _mixmatch, {**MIXUP, **MATCH, **MATCH_FIRST}),
+    **{f"{name}+pseudo-label": (f"Pseudo-Label; {f.about}", _pseudo_label, f.defaults) for name, f in FORMS.items()},
+    **{f"{name}+apl": (f"APL; {f.about}", _apl, f.defaults) for name, f in FORMS.items()},
+    **{
+        f"{name}+mixmatch": (f"MixMatch; {form.about}", _mixmatch, {**form.defaults, **MATCH, **MATCH_FIRST})
+        for name, form in FORMS.items()
+        if name not in ("mixup", "trustmix")  # trust judges a batch in one pass, MixMatch passes it in parts
+    },
 }

@@ -18,7 +18,7 @@ def test_all_figures_are_known_to_the_parts():
 
 @pytest.mark.parametrize("name", figures.FIGURES)
 def test_figures_of_all_and_of_nothing(name):
-    found = tasks(winning("clean0") + records("noisy0", "metamixup", [1.0], **TOLD))
+    found = tasks(winning("clean0") + records("noisy0", "trustmix", [1.0], **TOLD))
     drawn = figures.as_svg(figures.FIGURES[name], found)
     assert "40 % of labels replaced" in drawn
     assert figures.as_svg(figures.FIGURES[name], found) == drawn

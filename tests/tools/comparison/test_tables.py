@@ -5,7 +5,7 @@ from tools.comparison.tables import TABLES, differences, errors, label_weights, 
 
 
 @pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("lines", [[], winning("noisy0"), records("clean0", "metamixup", [1.0])], ids=len)
+@pytest.mark.parametrize("lines", [[], winning("noisy0"), records("clean0", "trustmix", [1.0])], ids=len)
 def test_every_table_bears_any_part_of_the_records(name, lines):
     text = TABLES[name](tasks(lines))
     rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -18,35 +18,35 @@ def test_every_table_bears_any_part_of_the_records(name, lines):
 
 
 def test_errors_name_the_alpha_and_set_the_best_in_bold():
-    lines = records("clean0", "metamixup", [2.0, 3.0, 4.0]) + records("clean0", "mixup-0.5", [4.0, 4.0, 4.0])
-    lines += records("clean0", "metamixup:reverse", [1.0, 1.0, 1.0])
+    lines = records("clean0", "trustmix", [2.0, 3.0, 4.0]) + records("clean0", "mixup-0.5", [4.0, 4.0, 4.0])
+    lines += records("clean0", "trustmix:reverse", [1.0, 1.0, 1.0])
     row = errors(tasks(lines)).splitlines()[2]
     assert row.startswith("| Digits | **3.00 ± 1.00** | missing | 4.00 ± 0.00 (α = 0.5) | 1.00 ± 0.00 | missing |")
 
 
 def test_means_in_a_row_are_over_the_seeds_that_all_its_cells_share():
-    lines = records("clean0", "metamixup", [2.0, 3.0, 4.0, 90.0]) + records("clean0", "baseline", [5.0, 5.0, 8.0])
+    lines = records("clean0", "trustmix", [2.0, 3.0, 4.0, 90.0]) + records("clean0", "baseline", [5.0, 5.0, 8.0])
     assert "| Digits | **3.00 ± 1.00** | 6.00 ± 1.73 |" in errors(tasks(lines))
     assert "| Digits | 6.00 ± 1.73 | missing | **3.00 ± 1.00** |" in summary(tasks(lines))
-    few = records("clean0", "metamixup", [2.0, 3.0]) + records("clean0", "baseline", [5.0, 5.0])
+    few = records("clean0", "trustmix", [2.0, 3.0]) + records("clean0", "baseline", [5.0, 5.0])
     assert "**" not in errors(tasks(few))
 
 
 def test_differences_tell_their_seeds_and_whether_zero_is_excluded():
-    lines = records("clean0", "metamixup", [2.0, 3.0, 4.0]) + records("clean0", "baseline", [4.0, 5.01, 6.02])
+    lines = records("clean0", "trustmix", [2.0, 3.0, 4.0]) + records("clean0", "baseline", [4.0, 5.01, 6.02])
     row = differences(tasks(lines + records("clean0", "mixup", [3.0]))).splitlines()[2]
     assert row.startswith("| Digits | **-2.01 [-2.03, -1.99]** | -1.00 (1 seed) | missing |")
 
 
 def test_the_short_table():
-    lines = records("clean0", "metamixup", [2.0, 3.0, 4.01]) + records("clean0", "mixup", [1.0, 2.0, 3.0])
+    lines = records("clean0", "trustmix", [2.0, 3.0, 4.01]) + records("clean0", "mixup", [1.0, 2.0, 3.0])
     row = summary(tasks(lines)).splitlines()[2]
     assert row == "| Digits | missing | **2.00 ± 1.00** | 3.00 ± 1.01 | **+1.00 [+0.99, +1.02]** |"
 
 
 def test_weights_of_labels_are_relative_to_their_number():
-    (_, task) = tasks(records("noisy0", "metamixup", [1.0], wrong_share=0.4, wrong_weight=[[[1, 0.4], [2, 0.1]]]))
-    assert label_weights(task, "metamixup") == [(1, pytest.approx(1), pytest.approx(1)), (2, pytest.approx(1.5), 0.25)]
+    (_, task) = tasks(records("noisy0", "trustmix", [1.0], wrong_share=0.4, wrong_weight=[[[1, 0.4], [2, 0.1]]]))
+    assert label_weights(task, "trustmix") == [(1, pytest.approx(1), pytest.approx(1)), (2, pytest.approx(1.5), 0.25)]
     assert "| Fashion-MNIST, 40 % of labels replaced | 1.00 | 0.17 | missing |" in weights([task])
 
 

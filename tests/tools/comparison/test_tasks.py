@@ -6,33 +6,33 @@ from tools.comparison.tasks import read_tasks, title
 
 
 def test_a_difference_is_paired_by_the_seeds_that_both_have():
-    lines = records("clean0", "metamixup", [1.0, 2.0, 4.0, 9.0]) + records("clean0", "baseline", [2.0, 4.0, 4.0, None])
+    lines = records("clean0", "trustmix", [1.0, 2.0, 4.0, 9.0]) + records("clean0", "baseline", [2.0, 4.0, 4.0, None])
     (task, _) = tasks(lines)
-    found = task.difference("metamixup", "baseline")
+    found = task.difference("trustmix", "baseline")
     # −1, −2, 0: mean −1, deviation 1, half width t(0.975, 2) · 1 / √3 = 4.302653 / 1.732051
     assert found.mean == pytest.approx(-1.0)
     assert found.low == pytest.approx(-1 - 2.484138, abs=1e-5)
     assert found.high == pytest.approx(-1 + 2.484138, abs=1e-5)
     assert found.seeds == 3
-    assert task.mean("metamixup") == 4.0
+    assert task.mean("trustmix") == 4.0
     assert task.std("baseline") == pytest.approx(1.154701, abs=1e-6)
 
 
 def test_one_seed_has_no_interval_and_none_no_difference():
-    (task, other) = tasks(records("clean0", "metamixup", [1.0]) + records("clean0", "baseline", [3.0]))
-    found = task.difference("metamixup", "baseline")
+    (task, other) = tasks(records("clean0", "trustmix", [1.0]) + records("clean0", "baseline", [3.0]))
+    found = task.difference("trustmix", "baseline")
     assert (found.mean, found.low, found.high, found.seeds) == (-2.0, None, None, 1)
-    assert task.difference("metamixup", "mixup") is None
-    assert other.difference("metamixup", "baseline") is None
+    assert task.difference("trustmix", "mixup") is None
+    assert other.difference("trustmix", "baseline") is None
 
 
 def test_tasks_are_those_of_the_recipe():
-    found = tasks(records("elsewhere", "metamixup", [1.0]), clean=1, noisy=1)
+    found = tasks(records("elsewhere", "trustmix", [1.0]), clean=1, noisy=1)
     assert [(task.name, task.imperfect, task.title) for task in found] == [
         ("clean0", False, "Digits"),
         ("noisy0", True, "Fashion-MNIST, 40 % of labels replaced"),
     ]
-    assert list(found[0].labels)[-2:] == ["metamixup:reverse", "metamixup:shuffle"]
+    assert list(found[0].labels)[-2:] == ["trustmix:reverse", "trustmix:shuffle"]
     assert not any(task.values(method) for task in found for method in task.labels)
 
 

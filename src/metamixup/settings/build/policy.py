@@ -48,7 +48,7 @@ def make_estimator(settings: EstimatorSettings, policy: Policy | Stage) -> Estim
     if (settings.name == "evidence") != (policy.default_estimator is None):
         raise UserError(
             f"this policy learns from estimator {policy.default_estimator or 'evidence'!r}, not from "
-            f"{settings.name!r}; leave it out"
+            f"{settings.name!r}; leave it out, or choose a method refined by ∇λ (--method metamixup-logit)"
         )
     estimator: Estimator | None = settings.make()
     return estimator
