@@ -173,6 +173,13 @@ def test_the_record_of_a_run(whole):
     assert summary["best_by_meta"]["test_error"] == best["test_error"]
 
 
+def test_no_epoch_is_best_by_images_that_were_trained_on(tmp_path):
+    training = toy_training()
+    training.split = {"train": torch.arange(10), "meta": torch.arange(8, 12)}
+    run(training, tmp_path)
+    assert json.loads((tmp_path / "summary.json").read_text())["best_by_meta"] is None
+
+
 def test_a_run_that_died_between_its_last_checkpoint_and_its_summary_is_completed(tmp_path, whole):
     run(toy_training(), tmp_path)
     for name in ("summary.json", "model.safetensors"):

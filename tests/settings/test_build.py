@@ -3,24 +3,42 @@ import torch
 
 from metamixup.errors import UserError
 from metamixup.settings.build import build_training
+from metamixup.settings.methods import METHODS
 from metamixup.settings.resolve import resolve
+from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
-METHODS = ("baseline", "mixup", "trustmix")
+NAMES = sorted(METHODS)
+FEW = {"ssl__labels": 100}
 
 
 def built(**given):
     return build_training(resolve({"data": "digits", **{k.replace("__", "."): v for k, v in given.items()}}))
 
 
-def test_all_methods_of_a_seed_share_split_batches_and_first_weights():
-    runs = [built(method=method, meta__in_train=False) for method in METHODS]
+@pytest.mark.parametrize(
+    ("names", "given"),
+    [
+        ([n for n in NAMES if n not in SEMI_SUPERVISED], {}),
+        ([n for n in NAMES if n not in SEMI_SUPERVISED], {"meta__in_train": False, "corrupt__kind": "long-tail"}),
+        ([n for n in NAMES if n not in SEMI_SUPERVISED], {"corrupt__kind": "replace", "corrupt__share": 0.4}),
+        (list(SEMI_SUPERVISED), FEW),
+        (list(SEMI_SUPERVISED), {**FEW, "ssl__meta": "extra", "meta__per_class": 3}),
+    ],
+    ids=["clean", "tail, held out", "wrong", "few labels", "few labels, extra meta"],
+)
+def test_all_methods_of_a_seed_share_split_batches_and_first_weights(names, given):
+    """Whatever the meta set is for, no method has an image, a right label or a step more than another."""
+    runs = [built(method=method, **given) for method in names]
     first = runs[0]
     for other in runs[1:]:
         assert all(map(torch.equal, first.model.state_dict().values(), other.model.state_dict().values()))
         for step in (0, 1, first.steps_per_epoch + 3):
             for a, b in zip(first.train.batch(step), other.train.batch(step), strict=True):
                 assert torch.equal(a, b)
-        assert other.steps == first.steps
+        assert torch.equal(first.meta.index, other.meta.index)
+        assert (first.wrong is None) == (other.wrong is None)
+        assert first.wrong is None or torch.equal(first.wrong, other.wrong)
+        assert (other.steps, other.about["images"]) == (first.steps, first.about["images"])
 
 
 def test_another_seed_is_another_split_start_and_order():
@@ -29,8 +47,8 @@ def test_another_seed_is_another_split_start_and_order():
     assert not torch.equal(next(a.model.parameters()), next(b.model.parameters()))
 
 
-def test_the_meta_set_is_held_out_unless_it_is_kept_in():
-    held_out, kept = built(method="mixup"), built(method="mixup", meta__in_train=True)
+def test_the_meta_set_is_trained_on_unless_it_is_held_out():
+    held_out, kept = built(method="mixup", meta__in_train=False), built(method="mixup")
     assert not set(held_out.train.index.tolist()) & set(held_out.meta.index.tolist())
     assert set(kept.meta.index.tolist()) <= set(kept.train.index.tolist())
     assert len(held_out.meta.index) == 100

@@ -100,7 +100,6 @@ def test_a_run_folder_is_named_by_the_settings_and_not_by_places():
     assert first.startswith("digits-cnn3-baseline-seed0-")
     assert second.startswith("digits-cnn3-baseline-seed1-")
     assert folders(data_dir="/elsewhere") == [first, second]
-    assert folders(rivals_use_meta=True) != [first, second]
     changed = RECIPE.model_copy(update={"full": RECIPE.full.model_copy(update={"base": {"epochs": 3}})})
     cells = plan_cells(changed, Choice(only=("digits/cnn3/baseline",)))
     assert plan_runs(cells, [0], Path("out"))[0].folder.name != first

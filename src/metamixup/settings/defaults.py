@@ -16,8 +16,8 @@ def data_defaults(data: str) -> dict[str, Any]:
 
 
 def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
-    """What suits a policy: the estimator and the rhythm that its class names. Trust learns nothing that trained-on meta
-    images could spoil, and half a batch of them is enough for it."""
+    """What suits a policy: the estimator and the rhythm that its class names. Half a meta batch is enough for trust. No
+    policy decides which images are trained on."""
     maker: Any = POLICIES[name].maker
     suits = {"estimator.name": maker.default_estimator or "evidence", "estimator.every": maker.every}
-    return suits | ({"meta.in_train": True, "meta.batch_size": max(batch_size // 2, 2)} if name == "trust" else {})
+    return suits | ({"meta.batch_size": max(batch_size // 2, 2)} if name == "trust" else {})

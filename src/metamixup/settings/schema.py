@@ -62,10 +62,10 @@ class AugmentSettings(Section):
 
 class MetaSettings(Section):
     """The meta set. per_class left out: 10 % of the training images, 10 to 100 a class; batch_size: the run's own.
-    in_train: are its images trained on too?"""
+    in_train: are its images trained on too, by every method alike?"""
 
     per_class: Count | None = None
-    in_train: bool = False
+    in_train: bool = True
     batch_size: Count | None = None
 
 

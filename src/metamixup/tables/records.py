@@ -14,6 +14,7 @@ import numpy as np
 from metamixup.engine.records.lambdas import readable_pairs
 from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.errors import UserError
+from metamixup.settings.resolve import resolve
 from metamixup.storage import as_json, write_atomically
 from metamixup.tables.cells import Cell, Run, learns
 
@@ -44,9 +45,9 @@ def policy_record(run: Run, summary: Mapping[str, Any]) -> Record:
 
 def wrong_share(cell: Cell, summary: Mapping[str, Any]) -> float:
     """The share of training labels that are wrong, their weight if nothing is learned. Meta images are right."""
-    images, given = summary.get("images", {}), cell.given
-    spared = images["meta"] / images["train"] if given.get("meta.in_train") and images.get("train") else 0.0
-    return round(given.get("corrupt.share", 0.0) * (1 - spared), 4)
+    images, settings = summary.get("images", {}), resolve(cell.given)
+    spared = images["meta"] / images["train"] if settings.meta.in_train and images.get("train") else 0.0
+    return round(settings.corrupt.share * (1 - spared), 4)
 
 
 def class_record(lines: list[dict[str, Any]], by_pair: bool) -> Record:

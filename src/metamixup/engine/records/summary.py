@@ -1,5 +1,5 @@
-"""What a finished run reports: its last epoch, and the epoch that was best on the meta set. The test set chooses
-nothing."""
+"""What a finished run reports: its last epoch and, where the meta images are not trained on, the epoch that was best on
+them. The test set chooses nothing."""
 
 import math
 import platform
@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import torch
 
 from metamixup.engine.records.summary_check import is_number
 from metamixup.engine.training import Training
@@ -34,7 +36,7 @@ def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> 
         "test_error": tested.get("test_error"),
         **tested,
         "test_error_median": median_of_last(lines, "test_error"),
-        "best_by_meta": best_by_meta(lines),
+        "best_by_meta": best_by_meta(lines) if meta_is_held_out(training) else None,
         **training.about,
         "weights": weights,
         "parameters": sum(p.numel() for p in training.model.parameters()),
@@ -58,6 +60,12 @@ def processor() -> str:
         return next(line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def meta_is_held_out(training: Training) -> bool:
+    """Images that are trained on cannot choose an epoch."""
+    meta, train = training.split.get("meta"), training.split.get("train")
+    return meta is None or train is None or not bool(torch.isin(meta, train).any())
 
 
 def best_by_meta(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
