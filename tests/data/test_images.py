@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 import torch
 
-from metamixup.data.images import DataSet, ImageSet, statistics
+from metamixup.data.images import DataSet, ImageSet, may_flip, statistics
 from metamixup.errors import DataError
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -47,3 +47,18 @@ def test_shape_and_classes():
     assert (data.shape, data.num_classes) == ((1, 2, 2), 2)
     with pytest.raises(dataclasses.FrozenInstanceError):
         data.name = "other"
+
+
+@pytest.mark.parametrize(
+    ("classes", "channels", "flips"),
+    [
+        (("cat", "dog"), 3, True),
+        (("cat", "dog"), 1, False),
+        (("a", "b"), 3, False),
+        (("10", "20", "7"), 3, False),
+        (("left hand", "right hand"), 3, False),
+        (("leftovers", "meals"), 3, True),
+    ],
+)
+def test_what_a_mirror_would_change_is_not_mirrored(classes, channels, flips):
+    assert may_flip(classes, channels) is flips

@@ -80,15 +80,27 @@ def test_the_seed_decides():
     assert not torch.equal(same, other)
 
 
-@pytest.mark.parametrize(("images", "classes", "each"), [(60000, 10, 100), (5000, 10, 50), (500, 10, 10), (9, 3, 10)])
-def test_a_tenth_but_ten_to_a_hundred_a_class(images, classes, each):
-    assert default_meta_per_class(images, classes) == each
+@pytest.mark.parametrize(
+    ("images", "classes", "each"), [(60000, 10, 100), (5000, 10, 50), (500, 10, 10), (90, 3, 7), (9, 3, 1)]
+)
+def test_a_tenth_but_ten_to_a_hundred_a_class_and_a_quarter_at_most(images, classes, each):
+    assert default_meta_per_class(torch.arange(images) % classes, classes) == each
+
+
+def test_a_rare_class_makes_the_default_meta_set_small_not_impossible():
+    labels = torch.tensor([0] * 500 + [1] * 9)
+    assert len(split(labels, 2, seed=0).meta) == 4
+    lone = torch.tensor([0] * 20 + [1])
+    assert len(split(lone, 2, seed=0, meta_in_train=True).train) == 21
 
 
 def test_a_class_with_too_few_images_is_named():
     labels = torch.tensor([0] * 50 + [1] * 10)
-    with pytest.raises(DataError, match=r"class 'rare' has 10 image\(s\) left: too few for 10 in the meta set and 1"):
-        split(labels, 2, seed=0, classes=["common", "rare"])
+    told = r"class 'rare' has 10 image\(s\) left: too few for 10 in the meta set and 1 .*--set meta.per_class=…"
+    with pytest.raises(DataError, match=told):
+        split(labels, 2, seed=0, meta_per_class=10, classes=["common", "rare"])
+    with pytest.raises(DataError, match=r"too few for 20 in the labelled set; ask for fewer .--set ssl.labels="):
+        split(labels, 2, seed=0, labelled=40, classes=["common", "rare"])
 
 
 def test_a_class_without_any_image_is_named():

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from metamixup.data.whiten import Whiten
 
 MOST_PIXELS = 2 * 10**8
+SIDES = {"left", "right"}
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,13 @@ class DataSet:
         """(C, H, W) of one image."""
         channels, height, width = self.train.images.shape[1:]
         return channels, height, width
+
+
+def may_flip(classes: tuple[str, ...], channels: int) -> bool:
+    """May images be mirrored, for all one can see? Grey ones are often writing or scans, and single characters,
+    numbers and sides change their meaning in a mirror."""
+    characters = all(len(name) == 1 or name.isdecimal() for name in classes)
+    return channels > 1 and not characters and not any(SIDES & set(name.lower().split()) for name in classes)
 
 
 def _check(what: str, part: ImageSet, num_classes: int) -> None:

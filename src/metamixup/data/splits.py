@@ -14,6 +14,7 @@ from metamixup.errors import DataError, UserError
 from metamixup.seeding import derived_generator
 
 LEAST_META, MOST_META = 10, 100
+META = "meta.per_class"
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,11 @@ class Split:
     meta: Tensor
 
 
-def default_meta_per_class(images: int, num_classes: int) -> int:
-    """10 % of the training images, at most 100 and at least 10 a class."""
-    return min(MOST_META, max(LEAST_META, images // (10 * num_classes)))
+def default_meta_per_class(labels: Tensor, num_classes: int) -> int:
+    """10 % of the training images, at most 100 and at least 10 a class, but no more than a quarter of the smallest
+    class. labels: (N,)."""
+    smallest = int(labels.bincount(minlength=num_classes).min())
+    return min(MOST_META, max(LEAST_META, len(labels) // (10 * num_classes)), max(1, smallest // 4))
 
 
 def split(
@@ -51,13 +54,14 @@ def split(
         raise UserError(f"meta is 'labelled' or 'extra', not {meta!r}")
     pools = Pools(labels, num_classes, seed, classes)
     if labelled is None:
-        held_out = pools.take(_meta_sizes(meta_per_class, len(labels), num_classes), "the meta set", keep=1)
+        sizes = _meta_sizes(meta_per_class, labels, num_classes)
+        held_out = pools.take(sizes, "the meta set", 0 if meta_in_train else 1, META)
         rest = pools.rest()
         return Split(_union(rest, held_out) if meta_in_train else rest, rest[:0], held_out)
-    train = pools.take(balanced_sizes(labelled, num_classes, seed), "the labelled set")
+    train = pools.take(balanced_sizes(labelled, num_classes, seed), "the labelled set", setting="ssl.labels")
     if meta == "labelled":
         return Split(train, pools.rest(), train)
-    extra = pools.take(_meta_sizes(meta_per_class, len(labels), num_classes), "the meta set")
+    extra = pools.take(_meta_sizes(meta_per_class, labels, num_classes), "the meta set", setting=META)
     return Split(_union(train, extra) if meta_in_train else train, pools.rest(), extra)
 
 
@@ -97,12 +101,16 @@ class Pools:
         self.pools = shuffled_by_class(labels, num_classes, derived_generator(seed, "split"))
         self.names = classes or [str(c) for c in range(num_classes)]
 
-    def take(self, sizes: Sequence[int], what: str, keep: int = 0) -> Tensor:
-        """sizes[c] images of class c; at least `keep` of each class have to stay."""
+    def take(self, sizes: Sequence[int], what: str, keep: int = 0, setting: str = "") -> Tensor:
+        """sizes[c] images of class c; at least `keep` of each class have to stay. `setting` decides on the sizes."""
         for size, pool, name in zip(sizes, self.pools, self.names, strict=True):
             if len(pool) < size + keep:
                 rest = f" and {keep} to train on" * bool(keep)
-                raise DataError(f"class {name!r} has {len(pool)} image(s) left: too few for {size} in {what}{rest}")
+                smaller = f"ask for fewer (--set {setting}=…) or " * bool(setting and len(pool) > keep)
+                raise DataError(
+                    f"class {name!r} has {len(pool)} image(s) left: too few for {size} in {what}{rest}; "
+                    f"{smaller}add images of that class"
+                )
         taken = [pool[:size] for size, pool in zip(sizes, self.pools, strict=True)]
         self.pools = [pool[size:] for size, pool in zip(sizes, self.pools, strict=True)]
         return torch.cat(taken).sort().values
@@ -111,9 +119,9 @@ class Pools:
         return torch.cat(self.pools).sort().values
 
 
-def _meta_sizes(per_class: int | None, images: int, num_classes: int) -> list[int]:
+def _meta_sizes(per_class: int | None, labels: Tensor, num_classes: int) -> list[int]:
     if per_class is None:
-        per_class = default_meta_per_class(images, num_classes)
+        per_class = default_meta_per_class(labels, num_classes)
     if per_class < 1:
         raise UserError(f"the meta set needs at least 1 image a class, not {per_class}")
     return [per_class] * num_classes

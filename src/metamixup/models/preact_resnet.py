@@ -1,5 +1,5 @@
-"""Pre-activation ResNets for small images (He et al. 2016): 18 and 34 layers as in Table I, and the narrow CIFAR
-family of 6n + 2 layers and one of 6 for quick runs."""
+"""Pre-activation ResNets for small images (He et al. 2016): 18 and 34 layers as in Table I, the narrow CIFAR family of
+6n + 2 layers, one of 8 for quick runs, and one of 8 that fits images of any size, for users' own."""
 
 from torch import nn
 
@@ -9,8 +9,10 @@ from metamixup.models.staged import Staged, global_average, initialise
 
 def preact_resnet(blocks: list[int], width: int, num_classes: int, in_channels: int, stride: int = 1) -> Staged:
     """`blocks` a group; the width doubles and the resolution halves from group to group. `stride` is the stem's: at 2
-    every layer has a quarter of the pixels."""
-    stages: dict[str, nn.Module] = {"stem": nn.Conv2d(in_channels, width, 3, stride, padding=1, bias=False)}
+    every layer has a quarter of the pixels. From 4 on, its kernels overlap by half."""
+    kernel = 3 if stride <= 2 else 2 * stride - 1
+    stem = nn.Conv2d(in_channels, width, kernel, stride, padding=kernel // 2, bias=False)
+    stages: dict[str, nn.Module] = {"stem": stem}
     channels = width
     for group, count in enumerate(blocks):
         out = width * 2**group
@@ -35,3 +37,10 @@ def tiny_preact_resnet(num_classes: int, in_channels: int) -> Staged:
     model = Staged(stages, 64, num_classes, mixable=("layer1", "layer2"))
     initialise(model.stages)
     return model
+
+
+def photo_resnet(num_classes: int, in_channels: int, image_size: tuple[int, int]) -> Staged:
+    """Eight layers of 32, 64 and 128 channels. The stem's stride leaves 11 to 25 pixels of the shorter side of images
+    from 22 to 200, so that an image costs about the same whatever its size."""
+    stride = next((stride for stride in (1, 2, 4) if min(image_size) / stride < 22), 8)
+    return preact_resnet([1, 1, 1], 32, num_classes, in_channels, stride)

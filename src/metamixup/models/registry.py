@@ -11,7 +11,7 @@ from metamixup.models.cnn import cnn2d, cnn3, cnn_bn
 from metamixup.models.fast import fast
 from metamixup.models.own import own_model
 from metamixup.models.preact_block import PLAIN
-from metamixup.models.preact_resnet import preact_resnet, tiny_preact_resnet
+from metamixup.models.preact_resnet import photo_resnet, preact_resnet, tiny_preact_resnet
 from metamixup.models.resnet50 import resnet50
 from metamixup.models.wide_resnet import PROTOCOL, wide_resnet
 
@@ -21,6 +21,7 @@ MODELS: dict[str, Builder] = {
     "cnn3": cnn3,
     "cnn2d": cnn2d,
     "cnn-bn": cnn_bn,
+    "photo-resnet8": photo_resnet,
     "fast-s": lambda classes, channels, size: fast((32, 64, 64), classes, channels, size),
     "fast-m": lambda classes, channels, size: fast((64, 128, 128), classes, channels, size),
     "fast-l": lambda classes, channels, size: fast((64, 256, 256), classes, channels, size),

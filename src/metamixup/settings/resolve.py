@@ -13,7 +13,8 @@ from metamixup.settings.dotted import nested
 from metamixup.settings.methods import method_entry, with_control
 from metamixup.settings.schema import Settings, check, known_keys
 
-DECISIVE = ("data", "method", "batch_size", "policy.name", "estimator.name")  # other defaults depend on these
+# Other defaults depend on these.
+DECISIVE = ("data", "image_size", "subset", "method", "batch_size", "policy.name", "estimator.name")
 PATHS = ("data_dir", "replay", "start.weights")
 
 
@@ -34,7 +35,7 @@ def resolve(given: dict[str, Any], threads: int = 1) -> Settings:
     set's, and these over what suits the policy."""
     given = with_control(given)
     plain = check(nested({key: given[key] for key in DECISIVE if key in given}))
-    chosen = {**data_defaults(plain.data), **method_entry(plain.method).defaults, **given}
+    chosen = {**data_defaults(plain, given), **method_entry(plain.method).defaults, **given}
     batch_size = plain.batch_size if "batch_size" in given else chosen.get("batch_size", plain.batch_size)
     suits = policy_defaults(chosen["policy.name"], batch_size)
     return check(nested({"threads": threads, **applying({**suits, **chosen}, given), **given}))

@@ -12,7 +12,7 @@ from metamixup.data.folder.packed import packed
 from metamixup.data.folder.streamed import StreamedImages
 from metamixup.data.folder.tree import ImageFile, Tree, files_fingerprint, scan
 from metamixup.data.folder.workers import Progress
-from metamixup.data.images import DataSet, ImageSet, statistics
+from metamixup.data.images import DataSet, ImageSet, may_flip, statistics
 from metamixup.data.splits import stratified_test
 from metamixup.errors import DataError
 
@@ -38,8 +38,9 @@ def load_folder(
     images = packed(root, paths, mark, shape, progress)
     ends = [0, len(train), len(train) + len(test), len(files)]
     parts = [_part(images, files, shape, low, high) for low, high in pairwise(ends)]
-    mean, std = statistics(parts[0].images)
-    return DataSet(name or str(root), parts[0], parts[1], tree.classes, mean, std, parts[2] if len(parts[2]) else None)
+    unlabelled = parts[2] if len(parts[2]) else None
+    flips, measured = may_flip(tree.classes, shape[0]), statistics(parts[0].images)
+    return DataSet(name or str(root), parts[0], parts[1], tree.classes, *measured, unlabelled, flips)
 
 
 def _part(images: Tensor | None, files: list[ImageFile], shape: tuple[int, int, int], low: int, high: int) -> ImageSet:

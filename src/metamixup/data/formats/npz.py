@@ -2,6 +2,7 @@
 
 import math
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from metamixup.data.arrays import from_arrays
 from metamixup.data.formats.reading import Readable, check_declared, read_exactly
-from metamixup.data.images import DataSet
+from metamixup.data.images import DataSet, may_flip
 from metamixup.errors import DataError
 
 # The usual names: Keras', MedMNIST's, plain ones.
@@ -31,7 +32,8 @@ def load_npz(path: Path) -> DataSet:
         raise DataError(f"{path}: needs images and labels as x_train and y_train (or x and y); has {_listed(path)}")
     names = None if found["classes"] is None else [str(text) for text in found["classes"].reshape(-1)]
     parts = [found[key] for key in ("x", "y", "x_test", "y_test")]
-    return from_arrays(*parts, unlabelled=found["unlabelled"], classes=names, name=str(path))
+    loaded = from_arrays(*parts, unlabelled=found["unlabelled"], classes=names, name=str(path))
+    return replace(loaded, flips=may_flip(loaded.classes, loaded.shape[0]))
 
 
 def read_npz(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:

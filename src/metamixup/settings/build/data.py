@@ -9,9 +9,9 @@ from metamixup import data
 from metamixup.data import DataSet, ImageSet, Split
 from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
 from metamixup.data.folder.workers import Progress
-from metamixup.data.splits import default_meta_per_class
 from metamixup.data.subset import take_selection, take_subset
 from metamixup.data.whiten import scaled
+from metamixup.errors import DataError
 from metamixup.settings.schema import CorruptSettings, Settings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
@@ -49,13 +49,21 @@ def build_split(settings: Settings, found: DataSet) -> Split:
     if few_labels(settings, found) and settings.ssl.labels is None and settings.ssl.meta == "labelled":
         everything = torch.arange(len(found.train))
         return Split(everything, everything[:0], everything)
-    per_class = settings.meta.per_class or found.meta_per_class
+    try:
+        return _divided(settings, found)
+    except DataError as problem:
+        if found.unlabelled is None:
+            raise
+        raise DataError(f"{problem}; {len(found.unlabelled)} images without a label lie there") from problem
+
+
+def _divided(settings: Settings, found: DataSet) -> Split:
     return data.split(
         found.train.labels,
         found.num_classes,
         seed=settings.seed,
         labelled=settings.ssl.labels,
-        meta_per_class=per_class or default_meta_per_class(len(found.train), found.num_classes),
+        meta_per_class=settings.meta.per_class or found.meta_per_class,
         meta=settings.ssl.meta,
         meta_in_train=settings.meta.in_train,
         classes=found.classes,

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from metamixup.data.glance import Glance
+from metamixup.settings.defaults import photo_defaults
+from metamixup.settings.dotted import flat
+from metamixup.settings.methods import METHODS
+from metamixup.settings.resolve import resolve
+
+LEARNING = ("model", "epochs", "batch_size", "augment", "optimizer")
+
+
+@pytest.fixture
+def own_images(tmp_path):
+    np.savez(tmp_path / "own.npz", x=np.zeros((50, 32, 32, 3), np.uint8), y=np.arange(50) % 2)
+    return str(tmp_path / "own.npz")
+
+
+def test_no_method_changes_how_own_images_are_learned(own_images):
+    found = [flat(resolve({"data": own_images, "method": name}).model_dump()) for name in METHODS]
+    chosen = [{key: value for key, value in some.items() if key.startswith(LEARNING)} for some in found]
+    assert all(some == chosen[0] for some in chosen)
+    assert chosen[0]["model"] == "photo-resnet8"
+
+
+def test_what_the_user_says_wins(own_images):
+    found = resolve({"data": own_images, "model": "cnn-bn", "epochs": 3, "augment.shift": 0})
+    assert (found.model, found.epochs, found.augment.shift) == ("cnn-bn", 3, 0)
+
+
+def test_fewer_images_are_seen_more_often_in_smaller_batches():
+    sizes = (10, 50, 500, 5000, 50_000, 10**6)
+    found = [photo_defaults(Glance(images, 2, (3, 64, 64)), images) for images in sizes]
+    assert [f["epochs"] for f in found] == [200, 170, 54, 17, 10, 10]
+    assert [f["batch_size"] for f in found] == [16, 16, 32, 64, 128, 128]
+    assert found[0]["augment.shift"] == 8
+    assert photo_defaults(Glance(50, 2, (1, 8, 8)), 50)["augment.crop"] == 1
+
+
+def test_a_subset_counts_as_what_is_trained_on(own_images):
+    assert resolve({"data": own_images, "subset": 10}).epochs > resolve({"data": own_images}).epochs
+
+
+def test_who_asks_for_a_crop_gets_no_shift_besides(own_images):
+    found = resolve({"data": own_images, "augment.crop": 3}).augment
+    assert (found.crop, found.shift) == (3, 0)
