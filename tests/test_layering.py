@@ -12,15 +12,16 @@ BELOW = {
     "errors": set(),
     "world": {"errors"},
     "seeding": set(),
+    "network": {"errors"},
     "storage": {"errors"},
     "mixing": {"world"},
     "policy": {"mixing"},
-    "meta": {"policy"},
+    "meta": {"policy", "network"},
     "trust": {"meta"},
     "choices": {"trust"},
     "mixer": {"choices"},
     "methods": {"meta", "seeding"},
-    "models": {"errors"},
+    "models": {"network"},
     "data": {"mixing", "seeding", "storage"},
     "engine": {"methods", "seeding", "storage"},
     "settings": {"engine", "models", "data", "choices"},
@@ -33,7 +34,7 @@ BELOW = {
     "cli": {"report", "integrations", "benchmarks"},
     "__main__": {"cli"},
 }
-CORE = {"errors", "world", "seeding", "mixing", "policy", "meta", "trust", "choices", "mixer"}
+CORE = {"errors", "world", "seeding", "network", "mixing", "policy", "meta", "trust", "choices", "mixer"}
 
 
 def allowed(layer: str) -> set[str]:

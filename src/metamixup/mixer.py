@@ -13,11 +13,10 @@ from metamixup import world
 from metamixup.choices import DEFAULT_POLICY, estimator_named, policy_named
 from metamixup.errors import UserError, unknown
 from metamixup.meta import Estimator, Stage, learning_rates, make_stage
-from metamixup.meta.classifier import last_linear
-from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import Place
 from metamixup.mixing.blendable import LossFunction, require_blendable
+from metamixup.network import Net, classifier_name
 from metamixup.policy import Policy
 
 
@@ -131,7 +130,7 @@ class MetaMixUp:
 
     def _placed(self, x: Tensor) -> Place:
         if self.place is None:
-            name = last_linear(self.model, lambda net: net(x))
+            name = classifier_name(self.model, lambda net: net(x))
             self.place = Place(self.model.get_submodule(name), before=True)
         if self.place.module is None and not x.is_floating_point():
             raise UserError(f"inputs of {x.dtype} cannot be blended: give mix_at the name of their embedding")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from metamixup.errors import UserError
-from metamixup.methods.adamixup import AdaMixUp, classifier_of
+from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.batch_norm import frozen_statistics
 from metamixup.methods.method import Batch
 from metamixup.mixing import soft_labels
@@ -127,10 +127,9 @@ def test_loss_is_a_pure_function_of_the_model_and_its_functional_forms():
 
 def test_any_model_with_a_linear_end_serves_and_others_are_named():
     plain = nn.Sequential(nn.Flatten(), nn.Linear(64, 4))
-    assert classifier_of(plain)[0] == "1"
     method = AdaMixUp()
     method.setup(plain)
     batch = method.prepare(plain, Batch(torch.randn(4, 1, 8, 8), torch.eye(4)), derived_generator(0, "prepare", 0))
     assert all(value.isfinite() for value in losses(plain, method, batch).values())
-    with pytest.raises(UserError, match="Conv2d has none"):
+    with pytest.raises(UserError, match="Conv2d has no linear layer"):
         AdaMixUp().setup(nn.Conv2d(1, 4, 8))

@@ -9,6 +9,7 @@ from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.method import Batch, Method
 from metamixup.methods.supervised import Supervised
 from metamixup.mixing import soft_cross_entropy, soft_labels
+from metamixup.network import find_classifier
 from metamixup.policy import Beta, Learned, Policy
 from metamixup.seeding import derived_generator
 
@@ -27,6 +28,7 @@ def mixing_across(method: Method, policy: Policy, seed: int, steps: int = 240) -
     """The mean amount of mixing, 4λ(1−λ), of pairs of the classes 0 and 1 in the second half of training."""
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 3))
+    find_classifier(model, lambda net: net(torch.zeros(2, 4)))
     method.setup(model)
     networks = [model, *method.modules().values()]
     optimizer = torch.optim.SGD([p for network in networks for p in network.parameters()], lr=0.3, momentum=0.9)

@@ -70,9 +70,9 @@ def test_a_learned_lam_reaches_through_the_stage(model, batch, mixture):
     staged = StagedBatch(**{**vars(batch), "stage": "stages.layer2"})
     grad = Exact()(
         model,
-        lambda net, lam: method.loss(net, staged, Mixture(lam, mixture.partner))["supervised"],
+        lambda net, mixture: method.loss(net, staged, mixture)["supervised"],
         lambda net: net(batch.x).square().mean(),
-        mixture.lam,
+        mixture,
         {name: 0.1 for name, _ in model.named_parameters()},
     )
     assert (grad != 0).all()

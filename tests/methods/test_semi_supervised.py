@@ -60,13 +60,13 @@ def test_lambda_of_both_blocks_is_learned(name, estimator):
     data, mixture = step(method, model, batch())
     x, y = images(9, 4)
 
-    def loss(virtual, lam):
-        return sum(method.loss(virtual, data, Mixture(lam, mixture.partner)).values())
+    def loss(virtual, mixture):
+        return sum(method.loss(virtual, data, mixture).values())
 
     def meta_loss(virtual):
         return soft_cross_entropy(virtual(x), soft_labels(y, 3))
 
-    grad = estimator(model, loss, meta_loss, mixture.lam, learning_rates(model, 0.1))
+    grad = estimator(model, loss, meta_loss, mixture, learning_rates(model, 0.1))
     n = len(data.x)
     assert (grad[:n] != 0).any()
     assert (grad[n:] != 0).any()
@@ -82,12 +82,12 @@ def test_exact_gradient_of_algorithm_2_agrees_with_differences():
     x, y = images(9, 4)
     lam = mixture.lam.double()
 
-    def loss(virtual, lam):
-        return sum(method.loss(virtual, data, Mixture(lam, mixture.partner)).values())
+    def loss(virtual, mixture):
+        return sum(method.loss(virtual, data, mixture).values())
 
     def after_step(lam):
         virtual = copy.deepcopy(model)
-        total = loss(virtual, lam)
+        total = loss(virtual, Mixture(lam, mixture.partner))
         grads = torch.autograd.grad(total, list(virtual.parameters()))
         with torch.no_grad():
             for p, g in zip(virtual.parameters(), grads, strict=True):
@@ -97,7 +97,7 @@ def test_exact_gradient_of_algorithm_2_agrees_with_differences():
     def meta_loss(virtual):
         return soft_cross_entropy(virtual(x.double()), soft_labels(y, 3))
 
-    grad = Exact()(model, loss, meta_loss, lam, learning_rates(model, 0.1))
+    grad = Exact()(model, loss, meta_loss, Mixture(lam, mixture.partner), learning_rates(model, 0.1))
     for i in (0, 3, 7, 10):
         nudge = torch.zeros_like(lam)
         nudge[i] = 1e-5

@@ -17,6 +17,7 @@ from metamixup.engine.runtime import Runtime, usable_threads
 from metamixup.engine.step import Stepper
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
+from metamixup.network import captured_inputs, classifier_name
 from metamixup.runs.saved import load_weights, read_split
 from metamixup.settings.build import build_data, build_training
 from metamixup.settings.config import read_config
@@ -49,11 +50,11 @@ class Rebuilt:
 
     @torch.no_grad()
     def features(self, x: Tensor) -> Tensor:
-        """(B, F) of the last layer before the classifier."""
+        """(B, F) what the last linear layer is given."""
         model = self.model
-        if not callable(getattr(model, "features", None)):
-            raise UserError(f"{self.records.path}: this model has no features(x), so its features cannot be studied")
-        return model.features(x).flatten(1).float().cpu()  # type: ignore[operator]
+        with captured_inputs(model.get_submodule(classifier_name(model, lambda net: net(x)))) as inputs:
+            model(x)
+        return inputs[-1].flatten(1).float().cpu()
 
     def mixed(self, samples: int) -> Iterator[tuple[Tensor, Tensor]]:
         """At least `samples` blends, as (x, the labels of both partners (B, 2)), of steps spread over the whole run.

@@ -9,9 +9,10 @@ from torch.optim import SGD
 
 from metamixup import data
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, learning_rates
-from metamixup.meta.lookahead import Net, ahead, gradient, leaving_no_trace, network, trainable
+from metamixup.meta.lookahead import ahead, gradient, trainable
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
 from metamixup.models import build
+from metamixup.network import Net, leaving_no_trace, network
 from metamixup.policy import Beta, Learned
 from metamixup.seeding import derived_generator
 

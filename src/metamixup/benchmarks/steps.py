@@ -9,9 +9,9 @@ from torch.optim import SGD
 from metamixup.engine.compiled import Compiled
 from metamixup.engine.runtime import keep_memory
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, Stage, learning_rates
-from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
 from metamixup.models import build
+from metamixup.network import Net
 from metamixup.policy import Beta, Fixed, Learned, Persistent
 from metamixup.trust import Trust
 from metamixup.trust.evidence import Evidence

@@ -1,49 +1,16 @@
-"""The linear layer that a model ends in: found by itself, and moved by a virtual step of its own."""
+"""A network whose last linear layer alone takes a virtual step."""
 
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from metamixup import world
-from metamixup.errors import UserError
-from metamixup.meta.lookahead import Net, Parameters, leaving_no_trace, network
 from metamixup.mixing import Mixture
 from metamixup.mixing.at import Place
-
-
-def last_linear(model: nn.Module, forward: Callable[[Net], Any]) -> str:
-    """The name of the linear layer that is called last in a forward pass."""
-    called: list[str] = []
-    linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
-    hooks = [m.register_forward_hook(lambda *_, name=name: called.append(name)) for name, m in linears.items()]
-    try:
-        with leaving_no_trace(model), torch.no_grad():
-            forward(network(model, {}))
-    finally:
-        for hook in hooks:
-            hook.remove()
-    if not called:
-        raise UserError(
-            "estimators 'head' and 'evidence' (of policy 'trust') and mix_at='features' need a model that ends in a "
-            "linear layer, and this one has none; policy 'learned' with estimator 'finite_difference' or 'exact' "
-            "serves any model"
-        )
-    return called[-1]
-
-
-_classifiers: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
-
-
-def classifier_of(model: nn.Module, forward: Callable[[Net], Any]) -> str:
-    """`last_linear`, looked for once a model."""
-    if model not in _classifiers:
-        _classifiers[model] = last_linear(model, forward)
-    return _classifiers[model]
+from metamixup.network import Parameters, network
 
 
 class Unblended(Mixture):

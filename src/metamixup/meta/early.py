@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from metamixup.meta.lookahead import Net, leaving_no_trace, network
+from metamixup.network import Net, leaving_no_trace, network
 
 DEEPEST = 0.5  # of the calls of modules; beyond this it is no longer near the input
 

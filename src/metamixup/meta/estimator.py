@@ -5,8 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
-from metamixup.meta.lookahead import Net
 from metamixup.mixing import Mixture
+from metamixup.network import Net
 
 Loss = Callable[[Net, Mixture], Tensor]  # of the training batch, blended by the mixture
 MetaLoss = Callable[[Net], Tensor]  # of the meta batch

@@ -12,9 +12,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from metamixup import world
 from metamixup.errors import UserError, unknown
 from metamixup.meta.estimator import Loss, MetaLoss
-from metamixup.meta.lookahead import ahead, gradient, leaving_no_trace, network, scaled, trainable
+from metamixup.meta.lookahead import ahead, gradient, scaled, trainable
 from metamixup.meta.second_order import FastSecondDerivatives
 from metamixup.mixing import Mixture
+from metamixup.network import leaving_no_trace, network
 
 
 def meta_gradient(

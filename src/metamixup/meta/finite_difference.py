@@ -11,17 +11,9 @@ from torch import Tensor, nn
 
 from metamixup import world
 from metamixup.meta.estimator import Loss, MetaLoss
-from metamixup.meta.lookahead import (
-    Parameters,
-    ahead,
-    gradient,
-    leaving_no_trace,
-    network,
-    same_noise,
-    scaled,
-    trainable,
-)
+from metamixup.meta.lookahead import ahead, gradient, same_noise, scaled, trainable
 from metamixup.mixing import Mixture
+from metamixup.network import Parameters, leaving_no_trace, network
 
 
 class FiniteDifference:

@@ -19,12 +19,13 @@ from torch import Tensor, nn
 
 from metamixup import world
 from metamixup.errors import UserError
-from metamixup.meta.classifier import Headed, classifier_of, rates_of
+from metamixup.meta.classifier import Headed, rates_of
 from metamixup.meta.early import early_place
 from metamixup.meta.estimator import Loss, MetaLoss
-from metamixup.meta.lookahead import Parameters, ahead, gradient, leaving_no_trace, scaled
+from metamixup.meta.lookahead import ahead, gradient, scaled
 from metamixup.mixing import Mixture
 from metamixup.mixing.at import Place
+from metamixup.network import Parameters, classifier_name, leaving_no_trace
 
 BLENDS = ("features", "early", "input")
 
@@ -54,7 +55,7 @@ class Head:
     def __call__(
         self, model: nn.Module, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, eta: Mapping[str, float]
     ) -> Tensor:
-        name = self.classifier or classifier_of(model, meta_loss)
+        name = self.classifier or classifier_name(model, meta_loss)
         rates = rates_of(model, name, eta)
         if "weight" not in rates:
             raise UserError(f"estimator 'head': the weight of {name!r} is not trained, so it has no virtual step")

@@ -1,19 +1,16 @@
-"""The virtual network Φ′: the model called with other parameters, and left exactly as it was found.
+"""The virtual step of Φ′: θ′ = θ − η∇, and the gradients that it needs.
 
 Plain SGD with the current learning rates makes θ′; momentum and weight decay belong to the real step alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.optim import Optimizer
 
-Net = Callable[..., Tensor]
-Parameters = dict[str, Tensor]
+from metamixup.network import Parameters
 
 
 def learning_rates(model: nn.Module, lr: float | Optimizer) -> dict[str, float]:
@@ -32,30 +29,6 @@ def trainable(model: nn.Module, eta: Mapping[str, float]) -> Parameters:
     return {n: p.detach().requires_grad_() for n, p in model.named_parameters() if n in eta}
 
 
-def network(model: nn.Module, parameters: Parameters) -> Net:
-    """Φ(θ) as a function; parameters not named are the model's own, without gradient.
-
-    Buffers are cloned: BatchNorm would otherwise learn its running statistics from the virtual pass.
-    """
-    values = {id(p): parameters.get(name, p.detach()) for name, p in model.named_parameters()}
-    values |= {id(b): b.clone() for b in model.buffers()}
-    state = {name: values[id(tensor)] for name, tensor in places(model)}
-
-    def net(*inputs: Any, **named: Any) -> Tensor:
-        return functional_call(model, state, inputs, named, tie_weights=False)
-
-    return net
-
-
-def places(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Every place that holds a parameter or buffer, once: a tied weight has several places, a module with two names
-    is one. (`functional_call` by itself swaps such a module twice, and leaves the wrong tensors in it.)"""
-    for prefix, module in model.named_modules():
-        for key, tensor in (*module._parameters.items(), *module._buffers.items()):
-            if tensor is not None:
-                yield f"{prefix}.{key}" if prefix else key, tensor
-
-
 def ahead(theta: Parameters, gradient: Mapping[str, Tensor], eta: Mapping[str, float]) -> Parameters:
     """θ′ = θ − η∇, as fresh leaves."""
     return {n: (p.detach() - eta[n] * gradient[n].detach()).requires_grad_() for n, p in theta.items()}
@@ -72,20 +45,6 @@ def gradient(loss: Tensor, theta: Parameters, create_graph: bool = False) -> Par
 def scaled(v: Parameters, eta: Mapping[str, float]) -> Parameters:
     """η·v: the direction in which a sample's gradient lowers the meta loss."""
     return {name: eta[name] * value for name, value in v.items()}
-
-
-@contextmanager
-def leaving_no_trace(model: nn.Module) -> Iterator[None]:
-    """Gradients are on, and the random state is put back: dropout of the meta stage does not shift the real step's."""
-    devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
-    with torch.random.fork_rng(devices=devices), torch.enable_grad(), _full_range():
-        yield
-
-
-def _full_range() -> AbstractContextManager[object]:
-    """float16 would flush the tiny meta-gradient to zero, and no loss scaler guards it; bfloat16 has the range."""
-    half = torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") == torch.float16
-    return torch.autocast("cuda", enabled=False) if half else nullcontext()
 
 
 @contextmanager

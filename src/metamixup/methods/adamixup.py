@@ -7,19 +7,18 @@ of it) and no copy.
 """
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from metamixup import world
-from metamixup.errors import UserError
 from metamixup.methods.method import Batch, Method, Net
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy
+from metamixup.network import captured_inputs, classifier_name
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,8 @@ class AdaMixUp(Method):
         self.discriminate = discriminate
 
     def setup(self, model: nn.Module) -> None:
-        name, self.classifier = classifier_of(model)
+        name = classifier_name(model)
+        self.classifier = cast(nn.Linear, model.get_submodule(name))
         self.generator = with_head(model, name, small_linears(self.classifier.in_features, 100, 3))
         self.discriminator = small_linears(self.classifier.in_features, self.classifier.out_features, 2)
         self._used: Tensor | None = None
@@ -85,7 +85,7 @@ class AdaMixUp(Method):
         images = [blend.inputs(x1), x1]
         if not self.discriminate:
             return {"supervised": soft_cross_entropy(net(torch.cat(images)), labels)}
-        with captured_input(self.classifier) as features:
+        with captured_inputs(self.classifier) as features:
             logits = net(torch.cat([*images, batch.x[batch.half :]]))
         real = (torch.arange(len(logits), device=logits.device) >= batch.half).long()
         return {
@@ -95,14 +95,6 @@ class AdaMixUp(Method):
 
     def recorded(self, mixture: Mixture) -> Mixture:
         return mixture if self._used is None else replace(mixture, lam=self._used)
-
-
-def classifier_of(model: nn.Module) -> tuple[str, nn.Linear]:
-    """The last linear layer of a model, and its name."""
-    linears = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    if not linears:
-        raise UserError(f"AdaMixUp needs a model that ends in a linear layer; {type(model).__name__} has none")
-    return linears[-1]
 
 
 def with_head(model: nn.Module, name: str, head: nn.Module) -> nn.Module:
@@ -122,14 +114,3 @@ def small_linears(*sizes: int) -> nn.Sequential:
         nn.init.normal_(layer.weight, std=1e-3)
         nn.init.zeros_(layer.bias)
     return nn.Sequential(*layers)
-
-
-@contextmanager
-def captured_input(module: nn.Module) -> Iterator[list[Tensor]]:
-    """The inputs that `module` is called with while this is open, in order."""
-    inputs: list[Tensor] = []
-    hook = module.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
-    try:
-        yield inputs
-    finally:
-        hook.remove()

@@ -2,9 +2,9 @@
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from metamixup.methods.method import Net
+from metamixup.network import network
 
 
 def frozen_statistics(net: Net) -> Net:
@@ -16,13 +16,7 @@ def frozen_statistics(net: Net) -> Net:
     module = getattr(net, "plain", net)
     if not isinstance(module, nn.Module):
         return net
-    # Weights are not tied here: a module with two names (Fabric's wrapper has them) would be swapped twice, and keep
-    # the copies.
-    return lambda x: functional_call(module, _copied(module), (x,), tie_weights=False)
-
-
-def _copied(module: nn.Module) -> dict[str, Tensor]:
-    return {name: buffer.clone() for name, buffer in module.named_buffers()}
+    return network(module, dict(module.named_parameters()))
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from metamixup.errors import DataError, UserError, unknown
+from metamixup.network import classifier_name
 
 WRAPPERS = ("module.", "model.", "_orig_mod.")  # what DDP, frameworks and torch.compile put before names
 
@@ -35,7 +36,7 @@ def adopt(model: nn.Module, weights: Mapping[str, Tensor] | nn.Module, new_head:
     """
     found = weights.state_dict() if isinstance(weights, nn.Module) else dict(weights)
     found = {_unwrapped(name): tensor for name, tensor in found.items()}
-    own, head = model.state_dict(), f"{head_name(model)}."
+    own, head = model.state_dict(), f"{classifier_name(model)}."
     fitting = {n: t for n, t in found.items() if n in own and own[n].shape == t.shape}
     if new_head:
         fitting = {name: tensor for name, tensor in fitting.items() if not name.startswith(head)}
@@ -58,21 +59,13 @@ def freeze(model: nn.Module, names: Iterable[str]) -> None:
 
 def parameter_groups(model: nn.Module, lr: float, slow: float = 1.0) -> list[dict[str, Any]]:
     """For an optimizer: the head learns at `lr`, all layers before it at `slow`·`lr`; frozen ones are left out."""
-    head = f"{head_name(model)}."
+    head = f"{classifier_name(model)}."
     movable = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     groups = [
         {"params": [p for name, p in movable if name.startswith(head)], "lr": lr},
         {"params": [p for name, p in movable if not name.startswith(head)], "lr": slow * lr},
     ]
     return [group for group in groups if group["params"]]
-
-
-def head_name(model: nn.Module) -> str:
-    """The classifier: the last linear layer."""
-    linear = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    if not linear:
-        raise UserError(f"{type(model).__name__} has no linear layer that could be its head")
-    return linear[-1]
 
 
 def find_module(model: nn.Module, name: str) -> str:

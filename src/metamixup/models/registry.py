@@ -14,6 +14,7 @@ from metamixup.models.preact_block import PLAIN
 from metamixup.models.preact_resnet import photo_resnet, preact_resnet, tiny_preact_resnet
 from metamixup.models.resnet50 import resnet50
 from metamixup.models.wide_resnet import PROTOCOL, wide_resnet
+from metamixup.network import find_classifier
 
 Builder = Callable[[int, int, tuple[int, int]], nn.Module]
 
@@ -47,6 +48,13 @@ def known_models() -> list[str]:
 def build(name: str, num_classes: int, in_channels: int, image_size: int | tuple[int, int]) -> nn.Module:
     """A model with fresh weights from torch's global generator, in training mode."""
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
+    model = _made(name, num_classes, in_channels, size)
+    if sum(isinstance(module, nn.Linear) for module in model.modules()) > 1:
+        find_classifier(model, lambda net: net(torch.zeros(2, in_channels, *size)))  # known from here on
+    return model
+
+
+def _made(name: str, num_classes: int, in_channels: int, size: tuple[int, int]) -> nn.Module:
     if ":" in name:
         return own_model(name, num_classes=num_classes, in_channels=in_channels, image_size=size)
     if name in MODELS:

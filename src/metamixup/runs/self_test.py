@@ -10,9 +10,9 @@ from torch.nn.functional import cross_entropy, one_hot
 from metamixup import data, models
 from metamixup.data.stream import Normalise
 from metamixup.meta import Exact
-from metamixup.meta.lookahead import Net
 from metamixup.mixer import MetaMixUp
 from metamixup.mixing import Mixture, soft_cross_entropy
+from metamixup.network import Net
 from metamixup.seeding import derived_generator
 
 GRADIENT_TOLERANCE = 1e-5

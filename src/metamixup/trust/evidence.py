@@ -15,10 +15,9 @@ from torch import Tensor, nn
 
 from metamixup import world
 from metamixup.errors import UserError
-from metamixup.meta.classifier import classifier_of
 from metamixup.meta.estimator import Loss, MetaLoss
-from metamixup.meta.lookahead import leaving_no_trace, network
 from metamixup.mixing import Mixture
+from metamixup.network import classifier_name, leaving_no_trace, network
 
 SUPPORT = 0.5  # weight of the network's own loss beside the gain, both in units of about one
 WORST_LOSS = 8.0  # beyond this a loss says nothing more
@@ -60,7 +59,7 @@ def find_evidence(model: nn.Module, loss: Loss, meta_loss: MetaLoss, like: Tenso
     A meta image never judges itself: samples at even places of the meta batch are judged by the odd ones and the other
     way round, and so are the two halves of the batch, so that both have the same noise.
     """
-    layer, net = model.get_submodule(classifier_of(model, meta_loss)), network(model, {})
+    layer, net = model.get_submodule(classifier_name(model, meta_loss)), network(model, {})
     with leaving_no_trace(model):
         batch = _forward(layer, lambda: loss(net, Mixture.unblended(like)))
         meta = _forward(layer, lambda: meta_loss(net))

@@ -1,0 +1,75 @@
+import pytest
+import torch
+from torch import nn
+
+from metamixup.errors import UserError
+from metamixup.methods.adamixup import AdaMixUp
+from metamixup.methods.batch_norm import frozen_statistics
+from metamixup.mixer import MetaMixUp
+from metamixup.models.pretrained import parameter_groups
+from metamixup.network import captured_inputs, classifier_name, find_classifier, network
+
+
+class OutFirst(nn.Module):
+    """Declares the layer that it ends in first: declared last and called last are two layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(6, 3)
+        self.hidden = nn.Linear(4, 6)
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.hidden(x)))
+
+
+def test_the_layer_that_is_called_last_is_the_classifier_for_everyone():
+    model, x, y = OutFirst(), torch.randn(5, 4), torch.arange(5) % 3
+    assert find_classifier(model, lambda net: net(x)) == "out"
+    head, backbone = parameter_groups(model, lr=0.1, slow=0.5)
+    assert {id(p) for p in head["params"]} == {id(p) for p in model.out.parameters()}
+    assert {id(p) for p in backbone["params"]} == {id(p) for p in model.hidden.parameters()}
+    method = AdaMixUp()
+    method.setup(model)
+    assert method.classifier is model.out
+    mixed = MetaMixUp(model, 3, mix_at="features", policy="beta")(x, y, lr=0.1)
+    assert mixed.place.module is model.out
+
+
+def test_without_a_forward_pass_several_linear_layers_are_not_told_apart():
+    with pytest.raises(UserError, match="several linear layers"):
+        parameter_groups(OutFirst(), lr=0.1)
+    assert classifier_name(nn.Sequential(nn.Flatten(), nn.Linear(4, 2))) == "1"
+
+
+def test_it_is_looked_for_once_a_model():
+    model, calls = OutFirst(), []
+
+    def forward(net):
+        calls.append(1)
+        net(torch.randn(2, 4))
+
+    assert [find_classifier(model, forward) for _ in range(3)] == ["out"] * 3
+    assert len(calls) == 1
+    assert not any(m._forward_hooks for m in model.modules())
+    assert find_classifier(nn.Tanh(), lambda net: net(torch.zeros(1))) is None
+
+
+def test_a_network_on_copies_of_its_buffers_is_the_one_that_methods_use():
+    model = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 3))
+    x = torch.randn(7, 4)
+    ours, methods = network(model, dict(model.named_parameters())), frozen_statistics(model)
+    assert torch.equal(ours(x), methods(x))
+    methods(x).sum().backward()
+    assert model[0].weight.grad is not None
+    assert int(model[1].num_batches_tracked) == 0
+    assert not network(model, {})(x).requires_grad
+
+
+def test_inputs_of_a_module_are_captured():
+    model, x = OutFirst(), torch.randn(2, 4)
+    with captured_inputs(model.hidden) as inputs:
+        model(x)
+        model(-x)
+    model(x)
+    assert len(inputs) == 2
+    assert torch.equal(inputs[1], -x)
