@@ -1,6 +1,7 @@
 """Batches as a pure function of the step: a resumed run reads what an uninterrupted one would have read."""
 
 from dataclasses import replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -62,8 +63,11 @@ class Stream:
 
     def _alternate(self, index: Tensor, epoch: int) -> Tensor:
         """(b,) which images are mirrored: a coin for each image of the set, turned over every epoch."""
-        coins = torch.rand(len(self.images), generator=derived_generator(self.seed, self.name, "flips")) < 0.5
-        return coins[index] ^ bool(epoch % 2)
+        return self.coins[index] ^ bool(epoch % 2)
+
+    @cached_property
+    def coins(self) -> Tensor:
+        return torch.rand(len(self.images), generator=derived_generator(self.seed, self.name, "flips")) < 0.5
 
     def _view(self, raw: Tensor, step: int, view: int, low: int, high: int, alternate: Tensor | None) -> Tensor:
         generator = derived_generator(self.seed, self.name, "augment", step, view)
