@@ -31,6 +31,13 @@ def test_a_run_prints_lines_a_table_and_a_histogram(tmp_path, monkeypatch, capsy
     assert (tmp_path / "runs" / "digits-cnn-bn-mixup-7" / "summary.json").exists()
 
 
+def test_errors_over_views_are_told_beside_the_plain_ones(tmp_path, capsys):
+    assert run([*TINY, "--method", "mixup", "--set", "test_views=shift", "--out", str(tmp_path / "run")]) == 0
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert f"over several views of each image: {summary['test_error_views']:.2f} %" in capsys.readouterr().out
+    assert summary["test_error"] is not None
+
+
 def test_a_file_flags_and_set_win_over_the_recipe(tmp_path):
     (tmp_path / "mine.toml").write_text("epochs = 2\nbatch_size = 8\n")
     given = given_settings("mnist-fast", tmp_path / "mine.toml", {"batch_size": 16, "seed": None}, ["augment.shift=1"])

@@ -34,6 +34,8 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
         table.add_row(f"best by meta set (epoch {best['epoch']})", *_row(best))
     console = Console(highlight=False)
     console.print(table)
+    if summary.get("test_error_views") is not None:
+        console.print(f"test error over several views of each image: {summary['test_error_views']:.2f} %")
     for line in histogram(summary.get("lambda_histogram", [])):
         console.print(line, markup=False)
     spent = {key: summary.get(key, 0.0) for key in ("train_seconds", "loader_share", "meta_share")}

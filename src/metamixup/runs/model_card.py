@@ -41,6 +41,7 @@ def model_card(summary: dict[str, Any], settings: Settings, path: Path, differen
 def _scores(summary: dict[str, Any]) -> str:
     known = {
         "test_error": "error, %",
+        "test_error_views": "error over several views of each image, %",
         "test_error_top5": "top-5 error, %",
         "test_nll": "negative log-likelihood",
         "test_ece": "expected calibration error, %",
