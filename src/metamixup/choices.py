@@ -12,6 +12,7 @@ from typing import Any
 from metamixup.errors import UserError, unknown
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head, Stage
 from metamixup.policy import Beta, CutMix, Fixed, Learned, Persistent, Policy
+from metamixup.policy.hesitating import Hesitating
 from metamixup.policy.reweight import Reweight
 from metamixup.trust import Trust
 
@@ -27,6 +28,7 @@ class Choice:
 POLICIES = {
     "fixed": Choice("one λ for all pairs; λ = 1 is training without mixing", Fixed),
     "beta": Choice("λ ~ Beta(α, α), as MixUp draws it", Beta),
+    "hesitating": Choice("MixUp for all pairs, then in every other epoch, then ever less", Hesitating),
     "cutmix": Choice("a box of the partner is pasted in", CutMix),
     "trust": Choice("MixUp that learns which labels to trust", Trust),
     "reweight": Choice("weights of whole samples in place of blends", Reweight),

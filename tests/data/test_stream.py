@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metamixup.data import Augment, ImageSet, Stream
+from metamixup.data.stream import balanced
 
 MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
 
@@ -110,3 +111,15 @@ def test_alternating_flips_are_what_a_batch_shows():
     assert torch.equal(x, expected)
     assert torch.equal(other, expected.flip(3))
     assert torch.equal(torch.cat([s.batch(7, rank, 2)[0][0] for rank in range(2)]), x)
+
+
+def test_a_balanced_order_shows_every_class_equally_often():
+    labels = torch.tensor([0] * 900 + [1] * 90 + [2] * 10)
+    images = ImageSet(torch.zeros(1000, 1, 2, 2), labels)
+    stream, again = (Stream(images, torch.arange(1000), 100, 0, "train", order=balanced(labels)) for _ in range(2))
+    counts = labels[stream.order(0)].bincount()
+    assert bool((counts > 270).all())
+    assert torch.equal(
+        stream.order(0), Stream(images, torch.arange(1000), 100, 0, "train", order=balanced(labels)).order(0)
+    )
+    assert not torch.equal(stream.order(0), stream.order(1))

@@ -7,7 +7,8 @@ from metamixup.settings.methods import METHODS
 from metamixup.settings.resolve import resolve
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
-NAMES = sorted(METHODS)
+RESAMPLED = ("mixup+balanced",)  # another order is what it is about
+NAMES = sorted(set(METHODS) - {*RESAMPLED})
 FEW = {"ssl__labels": 100}
 
 

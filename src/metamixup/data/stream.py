@@ -1,5 +1,6 @@
 """Batches as a pure function of the step: a resumed run reads what an uninterrupted one would have read."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
@@ -9,6 +10,23 @@ from torch import Tensor
 from metamixup.data.augment import Augment
 from metamixup.data.images import ImageSet
 from metamixup.seeding import derived_generator
+
+Order = Callable[[Tensor, torch.Generator], Tensor]  # positions (N,) → those of an epoch, (N,)
+
+
+def shuffled(index: Tensor, generator: torch.Generator) -> Tensor:
+    return index[torch.randperm(len(index), generator=generator)]
+
+
+def balanced(labels: Tensor) -> Order:
+    """As many images as there are, every class equally often: those of rare classes come several times an epoch."""
+
+    def draw(index: Tensor, generator: torch.Generator) -> Tensor:
+        own = labels[index]
+        weights = 1 / own.bincount().clamp_min(1)[own].double()
+        return index[torch.multinomial(weights, len(index), replacement=True, generator=generator)]
+
+    return draw
 
 
 class Stream:
@@ -28,6 +46,7 @@ class Stream:
         mean: tuple[float, ...] = (0.0,),
         std: tuple[float, ...] = (1.0,),
         views: int = 1,
+        order: Order = shuffled,
     ) -> None:
         if not len(index):
             raise ValueError(f"the stream {name!r} has no images")
@@ -36,7 +55,7 @@ class Stream:
         self.seed, self.name, self.views = seed, name, views
         self.augment = augment or Augment()
         self.normalise = Normalise(mean, std, images.images)
-        self._order = (-1, index)
+        self._order, self._draw = (-1, index), order
 
     @property
     def steps_per_epoch(self) -> int:
@@ -46,7 +65,7 @@ class Stream:
         """(N,) positions in the data set in the order of that epoch; the last one asked for is kept."""
         if self._order[0] != epoch:
             generator = derived_generator(self.seed, self.name, "order", epoch)
-            self._order = (epoch, self.index[torch.randperm(len(self.index), generator=generator)])
+            self._order = (epoch, self._draw(self.index, generator))
         return self._order[1]
 
     def batch(self, step: int, rank: int = 0, world: int = 1) -> tuple[Tensor | tuple[Tensor, ...], Tensor, Tensor]:
@@ -75,6 +94,17 @@ class Stream:
         if alternate is not None:
             draw = replace(draw, flip=alternate ^ bool(view % 2))
         return self.augment.disturb(self.normalise(self.augment.move(raw, draw)), draw)
+
+
+class After(Stream):
+    """A stream that gives way to another: from the step `since` on, batches are those of `later`."""
+
+    def __init__(self, first: Stream, later: Stream, since: int):
+        self.__dict__.update(first.__dict__)
+        self.first, self.later, self.since = first, later, since
+
+    def batch(self, step: int, rank: int = 0, world: int = 1) -> tuple[Tensor | tuple[Tensor, ...], Tensor, Tensor]:
+        return (self.first if step < self.since else self.later).batch(step, rank, world)
 
 
 class Normalise:

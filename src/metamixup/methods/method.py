@@ -46,6 +46,10 @@ class Method:
 
     unlabelled = False  # does it read batch.u?
     views = 1  # augmentations of each unlabelled sample
+    tuned = 0.0  # share of the run, at its end, in which batches come from the meta set
+
+    def count(self, counts: Tensor) -> None:
+        """Once, before training: how many labelled training images each class has, (C,)."""
 
     def setup(self, model: nn.Module) -> None:
         """Once, before training: whatever needs the model (an EMA teacher, a stage to mix at)."""

@@ -7,9 +7,11 @@ from typing import Any
 from metamixup.errors import UserError, unknown
 from metamixup.meta import CONTROLS
 from metamixup.methods.adamixup import AdaMixUp
+from metamixup.methods.logit_adjusted import LogitAdjusted
 from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
 from metamixup.methods.supervised import Reweighted, Supervised
+from metamixup.methods.tuned_head import TunedHead
 from metamixup.settings.forms import FORMER, FORMS, NO_MIXING
 from metamixup.settings.schema import Settings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
@@ -34,6 +36,24 @@ METHODS: dict[str, MethodEntry] = {
         "no mixing; a tenth of every label is spread over all classes", lambda s: Supervised(smoothing=0.1), NO_MIXING
     ),
     **{name: MethodEntry(form.about, _supervised, form.defaults) for name, form in FORMS.items()},
+    "mixup+hesitate": MethodEntry(
+        "MixUp for all pairs to 60 % of the run, in every other epoch to 90 %, then ever less",
+        _supervised,
+        {"policy.name": "hesitating"},
+    ),
+    "mixup+balanced": MethodEntry(
+        "MixUp of batches that show every class equally often",
+        _supervised,
+        {"policy.name": "beta", "sampling": "balanced"},
+    ),
+    "mixup+tuned-head": MethodEntry(
+        "MixUp, then only the classifier on the clean meta images", lambda s: TunedHead(), {"policy.name": "beta"}
+    ),
+    "logit-adjusted": MethodEntry(
+        "no mixing; logits shifted by the frequency of classes (Menon et al. 2021)",
+        lambda s: LogitAdjusted(),
+        NO_MIXING,
+    ),
     "fixed": MethodEntry("one λ for all pairs (policy.lam)", _supervised, {"policy.name": "fixed", "policy.lam": 0.3}),
     "manifold": MethodEntry(
         "Manifold MixUp: at the input or after one of the first stages", lambda s: Manifold(), {"policy.name": "beta"}

@@ -125,8 +125,9 @@ def _section(what: str, value: dict[str, Any]) -> type[Chosen]:
 
 
 class Settings(Section):
-    """`control` turns a learned policy into a rival that shares all but what it learned; `replay` is the run folder
-    whose final policy the control of that name serves."""
+    """`sampling`: every image once an epoch, or every class equally often; `control` turns a learned policy into a rival
+    that shares all but what it learned; `replay` is the run folder whose final policy the control of that name serves.
+    """
 
     data: str = "digits"
     data_dir: str | None = None
@@ -136,6 +137,7 @@ class Settings(Section):
     selection: Count | None = None
     model: str = "cnn3"
     method: str = DEFAULT
+    sampling: Literal["plain", "balanced"] = "plain"
     control: Literal["reverse", "shuffle", "replay"] | None = None
     replay: str | None = None
     epochs: Count = 30

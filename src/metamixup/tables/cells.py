@@ -151,6 +151,7 @@ def _with_controls(recipe: Recipe, row: str, controls: bool) -> list[tuple[str, 
 def _rows_of(recipe: Recipe, column: Column, controls: bool) -> set[tuple[str, str]]:
     usual = [name for name, row in recipe.rows.items() if not row.on_demand]
     chosen = set(column.rows or column.published or usual)
+    chosen = {name for name in chosen if not recipe.rows[name].columns or column.name in recipe.rows[name].columns}
     chosen |= {name for name, row in recipe.rows.items() if row.beside in chosen}
     return {planned for row in chosen for planned in _with_controls(recipe, row, controls)}
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from metamixup.data import DataSet
 from metamixup.engine import checkpoint
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
@@ -11,18 +10,20 @@ from metamixup.policy import Policy
 from metamixup.settings.build.refused import built
 from metamixup.settings.choices import EstimatorSettings
 from metamixup.settings.schema import Settings
+from metamixup.settings.section import FACTS
 
 
-def build_stage(settings: Settings, found: DataSet) -> Stage:
-    policy = built(lambda: make_policy(settings, found.shape[1:]))
+def build_stage(settings: Settings, **facts: Any) -> Stage:
+    """facts: what a policy may ask for (`settings.section.FACTS`)."""
+    policy = built(lambda: make_policy(settings, **facts))
     estimator = built(lambda: make_estimator(settings.estimator, policy))
     stage = make_stage(policy, estimator if policy.learned else None)
     stage.pace(settings.estimator.every, settings.estimator.fraction)
     return stage
 
 
-def make_policy(settings: Settings, image_size: tuple[int, int]) -> Policy | Stage:
-    policy: Policy | Stage = settings.policy.make(image_size=image_size)
+def make_policy(settings: Settings, **facts: Any) -> Policy | Stage:
+    policy: Policy | Stage = settings.policy.make(**{**FACTS, **facts})
     if settings.control is None:
         return policy
     if not policy.learned:
@@ -56,5 +57,5 @@ def make_estimator(settings: EstimatorSettings, policy: Policy | Stage) -> Estim
 
 def learns(settings: Settings) -> bool:
     """Does a run with these settings learn λ from its meta set?"""
-    policy: Policy | Stage = settings.policy.make(image_size=(1, 1))
+    policy: Policy | Stage = settings.policy.make(**FACTS)
     return policy.learned

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from metamixup import data
 from metamixup.data import DataSet, ImageSet, Split, Stream
+from metamixup.data.stream import After, balanced, shuffled
 from metamixup.errors import UserError
 from metamixup.methods.method import Method
 from metamixup.settings.build.data import few_labels
@@ -20,16 +21,19 @@ def build_streams(
     chosen = settings.augment
     flip = found.flips if chosen.flip is None else chosen.flip
     augment = built(lambda: data.Augment(flip, chosen.shift, chosen.crop, chosen.noise, chosen.alternate))
-    train = Stream(found.train, parts.train, size, seed, "train", augment, found.mean, found.std)
-    meta = Stream(
-        found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", augment, found.mean, found.std
-    )
+    looks = (augment, found.mean, found.std)
+    meta = Stream(found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", *looks)
+    order = balanced(found.train.labels) if settings.sampling == "balanced" else shuffled
+    train = Stream(found.train, parts.train, size, seed, "train", *looks, order=order)
+    if method.tuned:
+        since = round((1 - method.tuned) * settings.epochs * train.steps_per_epoch)
+        train = After(train, Stream(found.train, parts.meta, size, seed, "tuning", *looks), since)
     # With few labels an epoch is one pass over the unlabelled images for every method, so that all take as many steps.
     if not method.unlabelled and not few_labels(settings, found):
         return train, meta, None
     images, index = _unlabelled(settings, found, parts)
     many = settings.ssl.batch_size or size
-    stream = Stream(images, index, many, seed, "unlabelled", augment, found.mean, found.std, method.views)
+    stream = Stream(images, index, many, seed, "unlabelled", *looks, method.views)
     return train, meta, stream
 
 

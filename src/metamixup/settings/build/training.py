@@ -32,15 +32,16 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     found = found or build_data(settings)
     check_method(settings, found, method)
     check_model(settings, found)
-    stage = build_stage(settings, found)
     parts = build_split(settings, found)
     found, parts, wrong = corrupt(settings.corrupt, found, parts, settings.seed)
     train, meta, unlabelled = build_streams(settings, found, parts, method)
     steps_per_epoch = (unlabelled or train).steps_per_epoch
     steps = settings.epochs * steps_per_epoch
+    stage = build_stage(settings, image_size=found.shape[1:], steps=steps, steps_per_epoch=steps_per_epoch)
     model = build_model(settings, found)
     whiten_patches(model, found)
     prepare_start(settings.start, model)
+    method.count(found.train.labels[parts.train].bincount(minlength=found.num_classes))
     method.setup(model)
     return Training(
         model=model,

@@ -1,0 +1,44 @@
+"""Train as usual, then only the classifier on the clean meta images: how far such a set goes without learning λ."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from metamixup import world
+from metamixup.errors import UserError
+from metamixup.methods.adamixup import classifier_of
+from metamixup.methods.method import Batch, Net
+from metamixup.methods.supervised import Supervised
+from metamixup.mixing import Mixture, soft_cross_entropy
+
+
+class TunedHead(Supervised):
+    """tuned: the share of the run, at its end, in which the classifier alone is trained on unblended meta images."""
+
+    def __init__(self, tuned: float = 0.1):
+        super().__init__()
+        self.tuned = tuned
+        self._tuning = False
+
+    def setup(self, model: nn.Module) -> None:
+        if world.size() > 1:
+            raise UserError("a classifier that is tuned at the end takes one process: its other layers stand still")
+        self._head = classifier_of(model)[1]
+
+    def prepare(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Batch:
+        self._tuning = batch.progress >= 1 - self.tuned
+        own = {id(p) for p in self._head.parameters()}
+        for p in model.parameters():
+            p.requires_grad_(not self._tuning or id(p) in own)
+        if self._tuning:
+            model.eval()  # BatchNorm keeps what it has seen of the training images
+        return batch
+
+    def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
+        if not self._tuning:
+            return super().loss(net, batch, mixture)
+        return {"supervised": soft_cross_entropy(net(batch.x), batch.y)}
+
+    def recorded(self, mixture: Mixture) -> Mixture:
+        return replace(mixture, lam=torch.ones_like(mixture.lam)) if self._tuning else mixture
