@@ -18,6 +18,7 @@ from metamixup.mixing.at import Place
 from metamixup.mixing.blendable import LossFunction, require_blendable
 from metamixup.network import Net, classifier_name
 from metamixup.policy import Policy
+from metamixup.trust import Suspect, Trust
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,21 @@ class MetaMixUp:
                 f"targets of {y.dtype} cannot be blended: give num_classes if they are classes, else floating targets"
             )
         return y.to(dtype)
+
+    def trust(self, index: Tensor) -> Tensor:
+        """(n,) how likely the labels of these training samples are right, by their `index`; 1 for one that has not
+        been judged. Of the default policy."""
+        return self._trusting().trust_of(index)
+
+    def suspects(self, k: int = 100) -> list[Suspect]:
+        """The k training samples whose labels are most likely wrong, the worst first, with what they likely are. They
+        are known by their `index`."""
+        return self._trusting().suspects(k)
+
+    def _trusting(self) -> Trust:
+        if not isinstance(self.stage, Trust):
+            raise UserError(f"{type(self.stage).__name__} does not judge labels; the default policy, Trust(), does")
+        return self.stage
 
     def state_dict(self) -> dict[str, Any]:
         return {"stage": self.stage.state_dict(), "generator": self.generator.get_state()}

@@ -134,7 +134,7 @@ def trusting(folder):
     summary = train(run, RunFolder(folder), Runtime(1))
     trust = run.stage
     state = {f"model.{k}": v for k, v in run.model.state_dict().items()}
-    return {**state, "score": trust.samples.score, "clean": trust.clean.score, "error": summary["test_error"]}
+    return {**state, "log_p": trust.samples.log_p, "clean": trust.clean.log_p, "error": summary["test_error"]}
 
 
 def evaluation() -> EvaluationSet:

@@ -16,8 +16,8 @@ def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
     body, head = nn.Linear(5, 4), nn.Linear(4, 3, bias=False)
     model = nn.Sequential(body, nn.Tanh(), head).double()
     batch, meta = find_evidence(model, problem.loss, problem.meta_loss, problem.lam)
-    assert batch.gain.shape == batch.loss.shape == (6,)
-    assert meta.gain.shape == meta.loss.shape == (8,)
+    assert (batch.gain.shape, batch.log_p.shape) == ((6,), (6, 3))
+    assert (meta.gain.shape, meta.log_p.shape) == ((8,), (8, 3))
 
     features = model[:2]
 
@@ -38,8 +38,15 @@ def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
         weights = Mixture.unblended(problem.lam)
         expected = Exact(lookahead=False)(head, loss, meta_loss, weights, {"weight": 1.0})
         assert relative_error(-batch.gain[half::2].double(), expected[half::2]) < 1e-4
-    losses = soft_cross_entropy(model(problem.x), problem.y, reduction="none").detach()
-    assert relative_error(batch.loss.double(), losses) < 1e-4
+    assert relative_error(batch.log_p.double(), model(problem.x).log_softmax(1).detach()) < 1e-4
+
+
+def test_without_a_meta_set_the_network_speaks_alone():
+    model, problem = smooth_net(), Problem()
+    batch, meta = find_evidence(model, problem.loss, None, problem.lam)
+    assert meta is None
+    assert not bool(batch.gain.any())
+    assert torch.equal(batch.log_p, find_evidence(model, problem.loss, problem.meta_loss, problem.lam)[0].log_p)
 
 
 def test_a_method_that_classifies_twice_is_refused():

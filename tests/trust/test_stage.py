@@ -1,13 +1,13 @@
 import pytest
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, one_hot
 
 from metamixup import Beta, MetaMixUp
 from metamixup.meta import Reverse, Shuffle
-from metamixup.mixing import Mixture, Pairs
+from metamixup.mixing import Mixture, Pairs, mix
 from metamixup.trust import Trust
-from metamixup.trust.calibration import Curve
+from metamixup.trust.division import Fit
 from metamixup.trust.evidence import Evidence
 
 
@@ -21,56 +21,109 @@ def blobs(n: int, seed: int, share_wrong: float = 0.4):
     return x, torch.where(wrong, (truth + 1 + torch.randint(0, 2, (n,), generator=generator)) % 3, truth), wrong
 
 
-def train(policy, share_wrong: float = 0.4, indexed: bool = True, epochs: int = 15, seed: int = 0):
-    """A short run; returns the mixer, the training set and the λ·label weight that wrong labels had at the end."""
+def train(policy, share_wrong: float = 0.4, indexed: bool = True, epochs: int = 15, seed: int = 0, meta: bool = True):
+    """A short run; returns the mixer, which labels are wrong, and the share of what the network was told of samples in
+    the last epochs that was wrong."""
     x, y, wrong = blobs(540, 1, share_wrong)
     x_meta, y_meta, right = blobs(60, 2, 0.0)
     x, y, wrong = (torch.cat(both) for both in ((x, x_meta), (y, y_meta), (wrong, right)))  # trained on too
+    truth = torch.cat([blobs(540, 1, 0.0)[1], y_meta])
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(6, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     mixer = MetaMixUp(model, 3, policy=policy)
-    weight = torch.zeros(2)
+    told = []
     for epoch in range(epochs):
         for index in torch.randperm(600).split(60):
-            given = {"index": index, "meta_index": torch.arange(60)} if indexed else {}
-            mixed = mixer(x[index], y[index], x_meta, y_meta, lr=optimizer, **given)
+            given = {"index": index, "meta_index": torch.arange(60) if meta else None} if indexed else {}
+            both = (x_meta, y_meta) if meta else ()
+            mixed = mixer(x[index], y[index], *both, lr=optimizer, **given)
             optimizer.zero_grad()
             cross_entropy(model(mixed.x), mixed.y).backward()
             optimizer.step()
             if epoch >= epochs - 5:
-                bad = wrong[index].float()
-                weight += torch.stack(
-                    [(mixed.lam * bad + (1 - mixed.lam) * bad[mixed.partner]).sum(), torch.tensor(60.0)]
-                )
-    return mixer, float(weight[0] / weight[1])
+                right = one_hot(truth[index], 3).float()
+                told.append(float((mixed.y - mix(right, right[mixed.partner], mixed.lam)).abs().sum(1).mean() / 2))
+    return mixer, wrong, sum(told) / len(told)
 
 
-def test_wrong_labels_lose_their_weight_and_the_controls_do_not_learn_it():
-    shares = {name: train(make())[1] for name, make in {
-        "trust": Trust, "reverse": lambda: Reverse(Trust()), "shuffle": lambda: Shuffle(Trust()), "mixup": Beta,
-    }.items()}  # fmt: skip
-    assert shares["mixup"] == pytest.approx(0.4, abs=0.06)
-    assert shares["trust"] < 0.2, "less than half of what chance gives them"
-    assert shares["shuffle"] > 0.3
-    assert shares["reverse"] > 0.3
+def trust_in(mixer, wrong) -> tuple[float, float]:
+    """The mean trust in right labels and in wrong ones."""
+    trust = mixer.trust(torch.arange(600))
+    return float(trust[~wrong].mean()), float(trust[wrong].mean()) if bool(wrong.any()) else 0.0
+
+
+def test_wrong_labels_are_found_and_replaced_and_the_controls_do_not_learn_it():
+    makers = {"reverse": lambda: Reverse(Trust()), "shuffle": lambda: Shuffle(Trust()), "mixup": Beta}
+    told = {name: train(make())[2] for name, make in makers.items()}
+    mixer, wrong, ours = train(Trust())
+    right, distrusted = trust_in(mixer, wrong)
+    assert right > 0.85
+    assert distrusted < 0.2
+    assert told["mixup"] == pytest.approx(0.33, abs=0.06)
+    assert ours < 0.12
+    assert told["shuffle"] > ours + 0.05
+    assert told["reverse"] > 0.3
+
+
+def test_without_a_meta_set_too():
+    mixer, wrong, told = train(Trust(), meta=False)
+    right, distrusted = trust_in(mixer, wrong)
+    assert right > 0.85
+    assert distrusted < 0.25
+    assert told < 0.15
+    suspects = mixer.suspects(100)
+    assert sum(bool(wrong[s.index]) for s in suspects) > 90
+    assert [s.wrong for s in suspects] == sorted((s.wrong for s in suspects), reverse=True)
+    assert all(s.given != s.likely for s in suspects)
+
+
+def test_distrusted_samples_lose_weight_where_guesses_are_switched_off():
+    mixer, _, told = train(Trust(guesses=False))
+    assert not mixer.stage.guesses
+    assert told < 0.2
 
 
 def test_without_indices_every_batch_is_judged():
-    mixer, share = train(Trust(), indexed=False)
+    mixer, _, told = train(Trust(), indexed=False)
     assert mixer.stage.every == 1
-    assert share < 0.25
+    assert told < 0.15
 
 
-def test_clean_labels_are_trusted():
-    mixer, _ = train(Trust(), share_wrong=0.0)
-    trust = mixer.stage.trust(Pairs(torch.arange(600), torch.zeros(600, 3), torch.arange(600)))
-    assert float(trust.mean()) > 0.85
+def test_clean_labels_are_trusted_and_left_alone():
+    mixer, wrong, told = train(Trust(), share_wrong=0.0)
+    assert trust_in(mixer, wrong)[0] > 0.97
+    assert told < 0.01
     assert mixer.stage.every == 4
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_serves_models_of_other_precision(dtype):
+    x, y, _ = blobs(64, 3)
+    model, index = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3)).to(dtype), torch.arange(64)
+    mixer = MetaMixUp(model, 3)
+    for _ in range(60):
+        mixed = mixer(x.to(dtype), y, lr=0.1, index=index)
+        assert mixed.x.dtype == mixed.y.dtype == dtype
+    assert mixer.stage.division.fit is not None
+
+
+def test_a_batch_that_is_not_finite_leaves_no_trace():
+    x, y, _ = blobs(64, 3)
+    model, index = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3)), torch.arange(64)
+    mixers = [MetaMixUp(model, 3, policy=Trust(), every=1) for _ in range(2)]
+    for step in range(30):
+        for k, mixer in enumerate(mixers):
+            broken = float("nan") if step == 12 and k == 1 else 1.0
+            mixer(broken * x, y, broken * x, y, lr=0.1, index=index, meta_index=index)
+    assert mixers[1].stage.samples.ignored == 64
+    assert mixers[0].stage.samples.ignored == 0
+    assert bool(mixers[1].trust(index).isfinite().all())
+    assert torch.allclose(mixers[0].trust(index), mixers[1].trust(index), atol=0.05)
+
+
 def evidence(n: int, m: int) -> tuple[Evidence, Evidence]:
-    batch, meta = (Evidence(torch.randn(size), torch.rand(size)) for size in (n, m))
+    batch, meta = (Evidence(torch.randn(size), torch.randn(size, 3).log_softmax(1)) for size in (n, m))
     return batch, meta
 
 
@@ -81,53 +134,53 @@ def served(stage: Trust, pairs: Pairs, seed: int = 5) -> Mixture:
 
 
 def test_full_trust_is_mixup_to_the_bit():
-    pairs = Pairs(torch.randperm(50), torch.zeros(50, 3), torch.arange(50))
+    pairs = Pairs(torch.randperm(50), torch.eye(3)[torch.arange(50) % 3], torch.arange(50))
     ours = served(Trust(alpha=0.7), pairs)
     mixup, generator = Beta(0.7), torch.Generator().manual_seed(5)
     theirs = mixup.mixture(mixup.draw(pairs, generator), pairs, generator)
     assert torch.equal(ours.lam, theirs.lam)
     assert torch.equal(ours.partner, theirs.partner)
+    assert ours.own_labels is None
 
 
 def test_a_restored_stage_goes_on_where_it_was():
-    mixer, _ = train(Trust(), epochs=3)
+    mixer, _, _ = train(Trust(), epochs=5)
     stage, other = mixer.stage, Trust()
     other.load_state_dict(stage.state_dict())
     assert other.steps == stage.steps
-    pairs = Pairs(torch.randperm(600), torch.zeros(600, 3), torch.arange(600), torch.arange(60))
+    labels = torch.eye(3)[torch.arange(600) % 3]
+    pairs = Pairs(torch.randperm(600), labels, torch.arange(600), torch.arange(60), labels[:60])
     found = evidence(600, 60)
     for each in (stage, other):
         each.learn(*found, pairs)
+    assert stage.division.fit is not None
     assert torch.equal(stage.trust(pairs), other.trust(pairs))
-    assert torch.equal(served(stage, pairs).lam, served(other, pairs).lam)
+    one, two = served(stage, pairs), served(other, pairs)
+    assert torch.equal(one.lam, two.lam)
+    assert torch.equal(one.labels(labels), two.labels(labels))
 
 
-class Known(Trust):
-    """Finds the same scores, and so the same trust, for the samples of every batch."""
-
-    def evidence(self, *given):
-        return evidence(40, 40)
-
-    def learn(self, batch, meta, pairs):
-        return torch.linspace(0.05, 0.95, 40)
+def divided(share_wrong: float = 0.5) -> Trust:
+    """A stage that believes whatever the network says, of two classes."""
+    stage, trust = Trust(), torch.tensor([0.0, 1.0])
+    confusion = torch.tensor([[1 - share_wrong, share_wrong], [share_wrong, 1 - share_wrong]]).double()
+    stage.division.fit = Fit(1.0, confusion, share_wrong, 0.0, trust)
+    return stage
 
 
-def test_shuffle_deals_out_the_trust_of_samples_without_an_index_too():
-    shares = []
-    for make in (Known, lambda: Shuffle(Known()).policy):
-        stage = make()
-        stage.curve = Curve(torch.tensor([0.0, 1.0]), torch.tensor([0.0, 1.0]))
-        pairs, generator = Pairs(torch.arange(40).roll(1), torch.eye(40)), torch.Generator().manual_seed(0)
-        steps = [stage(None, None, None, pairs, {}, generator).lam for _ in range(stage.every * 20)]
-        shares.append(torch.stack(steps[:: stage.every]).mean(0))
-    # λ of the first half, whose labels are distrusted, is low unless trust belongs to nobody.
-    assert shares[0][:20].mean() < shares[0][20:].mean() - 0.1
-    assert abs(shares[1][:20].mean() - shares[1][20:].mean()) < 0.1
+def test_a_label_gives_way_to_the_guess_as_far_as_it_is_distrusted():
+    stage, labels = divided(), torch.eye(2)[torch.tensor([0, 1, 1])]
+    log_p = torch.tensor([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]]).log()
+    pairs = Pairs(torch.arange(3), labels, torch.arange(3))
+    stage.samples.learn(pairs.index, log_p, labels.argmax(1))
+    assert stage.trust(pairs).tolist() == pytest.approx([0.9, 0.1, 0.8], abs=1e-3)
+    mixture = served(stage, pairs)
+    assert torch.allclose(mixture.own_labels, torch.tensor([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]]), atol=1e-3)
 
 
 def test_samples_beyond_the_judged_fraction_are_trusted():
-    stage = Trust()
+    stage = divided()
     stage.pace(4, fraction=0.5)
-    stage.curve = Curve(torch.tensor([0.0, 1.0]), torch.tensor([0.0, 1.0]))
-    trust = stage.trust(Pairs(torch.arange(4), torch.eye(4)), torch.tensor([0.25, 0.75]))
-    assert trust.tolist() == [0.25, 0.75, 1.0, 1.0]
+    labels = torch.eye(2)[torch.tensor([0, 1, 0, 1])]
+    trust = stage.trust(Pairs(torch.arange(4), labels), torch.tensor([[0.25, 0.75], [0.25, 0.75]]).log())
+    assert trust.tolist() == pytest.approx([0.25, 0.75, 1.0, 1.0], abs=1e-3)

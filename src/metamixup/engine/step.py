@@ -108,10 +108,12 @@ class Stepper:
         generator = derived_generator(t.seed, "policy", step)
         started, reading, eta = time.perf_counter(), 0.0, {}
         if t.stage.due:
-            if t.meta is None:
+            eta = learning_rates(t.model, t.optimizer)
+            if t.meta is None and t.stage.needs_meta:
                 raise ValueError("a learned policy needs a meta set")
+        if t.stage.due and t.meta is not None:
             (x, *_), y, index = self._read(t.meta, step)
-            labels, eta = soft_labels(y, t.num_classes, x.dtype), learning_rates(t.model, t.optimizer)
+            labels = soft_labels(y, t.num_classes, x.dtype)
             pairs = replace(pairs, meta_index=index, meta_labels=labels)
             reading = time.perf_counter() - started
 
@@ -122,7 +124,10 @@ class Stepper:
             return soft_cross_entropy(net(x), labels)
 
         with self.runtime.autocast(), naming_cheaper(t.stage.estimator):
-            return t.stage(t.model, loss, meta_loss, pairs, eta, generator), reading
+            mixture = t.stage(t.model, loss, meta_loss, pairs, eta, generator)
+        if mixture.own_labels is not None:
+            mixture = replace(mixture, own_labels=smoothed(mixture.own_labels, t.smoothing))
+        return mixture, reading
 
     def _descend(self, losses: dict[str, Tensor], step: int, lr: float) -> float:
         loss = torch.stack(list(losses.values())).sum()

@@ -30,7 +30,8 @@ class Uncontrolled:
 class Stage:
     """Subclasses give `__call__`, which counts `steps`."""
 
-    learned = True  # does it ever learn, and so need a meta set?
+    learned = True  # does it ever learn?
+    needs_meta = True  # a step that learns cannot do without a meta batch
     by_class = False  # does it look at classes, so that targets without any are not for it?
     estimator: Estimator | None = None  # of ∇λ, where it has one
     default_estimator: str | None = None
@@ -52,7 +53,7 @@ class Stage:
 
     @property
     def due(self) -> bool:
-        """Will the next call learn (and so need a meta batch)?"""
+        """Will the next call learn (and so use a meta batch)?"""
         return self.learned and self.steps % self.every == 0
 
     def __call__(

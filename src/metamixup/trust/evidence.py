@@ -1,10 +1,10 @@
-"""What the meta set says about each label: the meta-gradient in the weight of a sample, without any backward pass
-through the network.
+"""What the network and the meta set say about each label, without any backward pass through the network: its own
+prediction, and the meta-gradient in the weight of a sample.
 
 Only the classifier takes the virtual step, as in `head`, and only the labels are asked about, not the images. Then the
 gain of training on sample i is closed: (p_i − y_i)·(h_i − h̄)G with G = Σ (h_m − h̄)ᵀ(p_m − y_m)/m over the meta batch.
 Features are centred, since the mean feature moves every logit alike and drowns the rest. Two forward passes without a
-graph are the whole cost.
+graph are the whole cost; without a meta set there is no gain, and one pass is enough.
 """
 
 from collections.abc import Callable
@@ -17,55 +17,51 @@ from metamixup import world
 from metamixup.errors import UserError
 from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.mixing import Mixture
-from metamixup.network import classifier_name, leaving_no_trace, network
-
-SUPPORT = 0.5  # weight of the network's own loss beside the gain, both in units of about one
-WORST_LOSS = 8.0  # beyond this a loss says nothing more
+from metamixup.network import Net, classifier_name, leaving_no_trace, network
 
 
 @dataclass(frozen=True)
 class Evidence:
     """For and against labels. gain: (n,) how much training on a sample lowers the meta loss, to first order and up to a
-    common factor; loss: (n,) its own cross entropy."""
+    common factor; log_p: (n, C) the network's prediction for it."""
 
     gain: Tensor
-    loss: Tensor
+    log_p: Tensor
 
     def __neg__(self) -> "Evidence":
-        return Evidence(-self.gain, -self.loss)
-
-    def scores(self, unit: float) -> Tensor:
-        """(n,) high where the label looks right. unit: of gains, their root mean square over the run."""
-        return self.gain / unit - SUPPORT * self.loss.clamp(-WORST_LOSS, WORST_LOSS)
+        return Evidence(-self.gain, (-self.log_p).log_softmax(1))
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What the classifier saw in a forward pass. h: (B, F) features; p: (B, C) softmax; delta: (B, C) p − y."""
+    """What the classifier saw in a forward pass. h: (B, F) features; log_p: (B, C); delta: (B, C) p − y."""
 
     h: Tensor
-    p: Tensor
+    log_p: Tensor
     delta: Tensor
 
-    @property
-    def loss(self) -> Tensor:
-        """(B,) the cross entropy of each sample; y = p − delta."""
-        return -((self.p - self.delta) * self.p.clamp_min(1e-12).log()).sum(1)
 
-
-def find_evidence(model: nn.Module, loss: Loss, meta_loss: MetaLoss, like: Tensor) -> tuple[Evidence, Evidence]:
-    """Of the batch, which is judged unblended, and of the meta batch. like: (n,) with the batch's size and device.
+def find_evidence(
+    model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, like: Tensor
+) -> tuple[Evidence, Evidence | None]:
+    """Of the batch, which is judged unblended, and of the meta batch, if there is one. like: (n,) with the batch's size
+    and device.
 
     A meta image never judges itself: samples at even places of the meta batch are judged by the odd ones and the other
     way round, and so are the two halves of the batch, so that both have the same noise.
     """
-    layer, net = model.get_submodule(classifier_name(model, meta_loss)), network(model, {})
+
+    def of_batch(net: Net) -> Tensor:
+        return loss(net, Mixture.unblended(like))
+
+    layer, net = model.get_submodule(classifier_name(model, meta_loss or of_batch)), network(model, {})
     with leaving_no_trace(model):
-        batch = _forward(layer, lambda: loss(net, Mixture.unblended(like)))
+        batch = _forward(layer, lambda: of_batch(net))
+        if meta_loss is None:
+            return Evidence(torch.zeros(len(batch.h), device=batch.h.device), batch.log_p), None
         meta = _forward(layer, lambda: meta_loss(net))
     directions = _directions(meta)
-    of_batch, of_meta = (Evidence(_gains(rows, directions), rows.loss) for rows in (batch, meta))
-    return of_batch, of_meta
+    return Evidence(_gains(batch, directions), batch.log_p), Evidence(_gains(meta, directions), meta.log_p)
 
 
 def _forward(layer: nn.Module, value_of: Callable[[], Tensor]) -> Pass:
@@ -85,7 +81,7 @@ def _forward(layer: nn.Module, value_of: Callable[[], Tensor]) -> Pass:
         )
     h, logits = calls[0]
     (delta,) = torch.autograd.grad(value, logits)
-    return Pass(h, torch.softmax(logits.detach().float(), 1), len(h) * delta.float())
+    return Pass(h, torch.log_softmax(logits.detach().float(), 1), len(h) * delta.float())
 
 
 def _directions(meta: Pass) -> list[Tensor]:

@@ -1,60 +1,87 @@
-"""Running scores of samples, kept by their index in the training or the meta set."""
+"""What the network has said of each sample so far: running predictions, by their index in the training or meta set."""
 
 import torch
 from torch import Tensor
 
-RECENT = 2048  # scores kept where samples come without an index
+RECENT = 2048  # predictions kept where samples come without an index
+WIDE = 128  # columns at most; with more classes, classes share columns
+LEAST = -9.0  # of a log p: beyond this a prediction says nothing more
 
 
-class ScoreMemory:
-    """A running score for each sample by its index, and the latest scores of samples that come without one.
+class PredictionMemory:
+    """The running mean of log p for each sample by its index, and the latest of samples that come without one.
 
-    rate: of the running mean; a sample's first scores are averaged plainly until 1/visits falls below it.
-    Holds score, visits: (N,) by index; recent: (≤ RECENT,).
+    rate: of the running mean; a sample's first predictions are averaged plainly until 1/visits falls below it.
+    Holds log_p: (N, K), labels, visits: (N,) by index; recent_log_p, recent_labels: of the latest, (≤ RECENT, …);
+    ignored: how many predictions were not finite and left no trace.
     """
 
     def __init__(self, rate: float):
-        self.rate = rate
-        self.score, self.visits, self.recent = torch.zeros(0), torch.zeros(0), torch.zeros(0)
+        self.rate, self.ignored = rate, 0
+        self.log_p, self.recent_log_p = torch.zeros(0, 0), torch.zeros(0, 0)
+        self.labels, self.recent_labels = (torch.zeros(0, dtype=torch.int64) for _ in range(2))
+        self.visits = torch.zeros(0)
 
-    def learn(self, index: Tensor | None, score: Tensor) -> None:
-        """index, score: (n,)."""
+    def learn(self, index: Tensor | None, log_p: Tensor, labels: Tensor) -> None:
+        """index, labels: (n,); log_p: (n, K)."""
+        finite = log_p.isfinite().all(1)
+        self.ignored += int((~finite).sum())
+        log_p, labels = log_p[finite].clamp_min(LEAST), labels[finite]
         if index is None:
-            self.recent = torch.cat([self.recent.to(score.device), score])[-RECENT:]
+            kept = self.recent_log_p.to(log_p.device) if len(self.recent_log_p) else log_p[:0]
+            self.recent_log_p = torch.cat([kept, log_p])[-RECENT:]
+            self.recent_labels = torch.cat([self.recent_labels.to(labels.device), labels])[-RECENT:]
             return
-        self.make_room(index)
+        index = index[finite]
+        self.make_room(index, log_p.shape[1])
         rate = (1 / (self.visits[index] + 1)).clamp_min(self.rate)
-        self.score[index] += rate * (score - self.score[index])
+        self.log_p[index] += rate[:, None] * (log_p - self.log_p[index])
+        self.labels[index] = labels
         self.visits[index] += 1
 
-    def make_room(self, index: Tensor) -> None:
+    def make_room(self, index: Tensor, columns: int) -> None:
         """Lengthens the tables so that each index has a row."""
-        missing = int(index.max()) + 1 - len(self.score) if len(index) else 0
+        missing = int(index.max()) + 1 - len(self.visits) if len(index) else 0
         if missing > 0:
-            room = torch.zeros(missing, device=index.device)
-            self.score = torch.cat([self.score.to(index.device), room])
-            self.visits = torch.cat([self.visits.to(index.device), room])
+            at = index.device
+            room = torch.zeros(missing, columns, device=at)
+            self.log_p = torch.cat([self.log_p.to(at), room]) if len(self.log_p) else room
+            self.labels = torch.cat([self.labels.to(at), torch.zeros(missing, dtype=torch.int64, device=at)])
+            self.visits = torch.cat([self.visits.to(at), torch.zeros(missing, device=at)])
 
     @property
     def count(self) -> int:
-        """How many indices have a score."""
+        """How many indices have a prediction."""
         return int((self.visits > 0).sum())
 
     @property
-    def known(self) -> Tensor:
-        """All scores there are, (n,)."""
-        return torch.cat([self.score[self.visits > 0], self.recent.to(self.score.device)])
+    def known(self) -> tuple[Tensor, Tensor]:
+        """All there are: log p, (n, K), and labels, (n,)."""
+        seen = self.visits > 0
+        if not len(self.recent_labels):
+            return self.log_p[seen], self.labels[seen]
+        if not bool(seen.any()):
+            return self.recent_log_p, self.recent_labels
+        return torch.cat([self.log_p[seen], self.recent_log_p]), torch.cat([self.labels[seen], self.recent_labels])
+
+    def of(self, index: Tensor, columns: int) -> tuple[Tensor, Tensor]:
+        """log p of samples, (n, K), and which of them have any, (n,)."""
+        self.make_room(index, columns)
+        return self.log_p[index], self.visits[index] > 0
 
     def state_dict(self) -> dict[str, Tensor]:
-        return {"score": self.score, "visits": self.visits, "recent": self.recent}
+        names = ("log_p", "labels", "visits", "recent_log_p", "recent_labels")
+        return {**{name: getattr(self, name) for name in names}, "ignored": torch.tensor(self.ignored)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        self.score, self.visits, self.recent = (state[k].clone() for k in ("score", "visits", "recent"))
+        for name in ("log_p", "labels", "visits", "recent_log_p", "recent_labels"):
+            setattr(self, name, state[name].clone())
+        self.ignored = int(state["ignored"])
 
 
-class CleanMemory(ScoreMemory):
-    """Scores of the meta images. These are few and come up often, so each is remembered only as often as a training
-    sample is, the least visited first: both memories are then equally old.
+class CleanMemory(PredictionMemory):
+    """Predictions of the meta images. These are few and come up often, so each is remembered only as often as a
+    training sample is, the least visited first: both memories are then equally old.
 
     Holds visits_due: how many visits of meta images are left over from earlier steps, a fraction.
     """
@@ -63,13 +90,13 @@ class CleanMemory(ScoreMemory):
         super().__init__(rate)
         self.visits_due = 0.0
 
-    def learn_in_turn(self, index: Tensor, score: Tensor, seen: int, known: int) -> None:
-        """Of a step that saw `seen` training samples, where `known` have a score. index, score: (M,)."""
-        self.make_room(index)
-        self.visits_due += seen * max(self.count, len(index)) / known
+    def learn_in_turn(self, index: Tensor, log_p: Tensor, labels: Tensor, seen: int, known: int) -> None:
+        """Of a step that saw `seen` training samples, where `known` have a prediction. index, labels: (M,)."""
+        self.make_room(index, log_p.shape[1])
+        self.visits_due += seen * max(self.count, len(index)) / max(known, 1)
         turn = self.visits[index].argsort(stable=True)[: int(self.visits_due)]
         self.visits_due -= int(self.visits_due)
-        self.learn(index[turn], score[turn])
+        self.learn(index[turn], log_p[turn], labels[turn])
 
     def state_dict(self) -> dict[str, Tensor]:
         return super().state_dict() | {"visits_due": torch.tensor(self.visits_due, dtype=torch.float64)}
@@ -77,3 +104,11 @@ class CleanMemory(ScoreMemory):
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         super().load_state_dict(state)
         self.visits_due = float(state["visits_due"])
+
+
+def folded(log_p: Tensor) -> Tensor:
+    """(n, C) → (n, K): with very many classes every K-th shares a column, so that memory stays bounded."""
+    if log_p.shape[1] <= WIDE:
+        return log_p
+    columns = torch.arange(log_p.shape[1], device=log_p.device) % WIDE
+    return torch.zeros(len(log_p), WIDE, device=log_p.device).index_add_(1, columns, log_p.exp()).log()

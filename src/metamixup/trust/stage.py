@@ -1,17 +1,21 @@
-"""The product's own stage: MixUp with a trust in each sample's label that is learned from the meta set and remembered.
+"""The product's own stage: MixUp with a trust in each sample's label that is learned and remembered.
 
-λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says. Every k-th step the meta set judges the
-samples of the batch (`evidence`); each sample keeps a running score (`memory`), and its trust is P(label is right |
-score), estimated from the scores of the clean meta images (`calibration`). Trust then shapes the blend (`blend`). As
-fewer pairs are blended, classes that the meta set has more of are favoured in the same way (`balance`).
+λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says. Every k-th step the network judges the
+samples of the batch as they are (`evidence`), and its predictions are remembered (`memory`). From the predictions of
+all samples follows how likely each label is right, and what it should be otherwise (`division`). A label is then
+trained on as far as it is right, and the network's own guess takes the rest of its place. A clean meta set says how
+far predictions can be believed; without one, the training labels themselves must tell. As fewer pairs are blended,
+classes that the meta set has more of are favoured (`balance`).
 """
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from metamixup import world
 from metamixup.meta.estimator import Loss, MetaLoss
@@ -21,37 +25,40 @@ from metamixup.policy import Beta
 from metamixup.trust.amount import Amount
 from metamixup.trust.balance import Balance
 from metamixup.trust.blend import blend
-from metamixup.trust.calibration import Curve, calibrate
+from metamixup.trust.division import Division
 from metamixup.trust.evidence import Evidence, find_evidence
-from metamixup.trust.memory import CleanMemory, ScoreMemory
+from metamixup.trust.memory import WIDE, CleanMemory, PredictionMemory, folded
+from metamixup.trust.suspects import Suspect, most_suspicious
 
-RECALIBRATE = 8  # steps that learn between two calibrations
-FEWEST = 20  # scores of clean images before trust is drawn from them
-MOST = 20_000  # scores that a calibration looks at
-PARTS = ("samples", "clean", "balance", "amount")  # of the state, and its numbers
-NUMBERS = ("steps", "learned_steps", "square")
+WARM_UP = 10  # steps that learn before labels are divided: a network that knows nothing cannot judge
+PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
+NUMBERS = ("steps", "learned_steps", "square", "looks")
 
 
 class Trust(Stage):
-    """MixUp that learns which labels to trust. Samples without an index are judged anew in every step that learns.
+    """MixUp that learns which labels to trust, and guesses the others. Samples without an index are judged anew in
+    every step that learns.
 
     alpha: of the Beta(α, α) that λ is drawn from;
-    memory: rate of the samples' running scores, in (0, 1];
-    settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
+    memory: rate of the samples' running predictions, in (0, 1];
+    settle: the share of its peak below which the learning rate thins the blends out; 0 for never;
+    guesses: False: distrusted samples only lose weight in their blends.
     """
 
     by_class = True
+    needs_meta = False
     every = 4
 
-    def __init__(self, alpha: float = 1.0, memory: float = 0.3, settle: float = 0.5):
+    def __init__(self, alpha: float = 1.0, memory: float = 0.2, settle: float = 0.5, guesses: bool = True):
         if not 0 < memory <= 1:
             raise ValueError(f"memory lies in (0, 1], not {memory}")
         if not 0 <= settle <= 1:
             raise ValueError(f"settle lies in [0, 1], not {settle}")
         self.beta, self.amount, self.balance = Beta(alpha), Amount(settle), Balance()
-        self.samples, self.clean = ScoreMemory(memory), CleanMemory(memory)
-        self.curve: Curve | None = None
+        self.samples, self.clean, self.division = PredictionMemory(memory), CleanMemory(memory), Division()
+        self.guesses = guesses
         self.learned_steps, self.square = 0, 0.0  # square: running mean of squared gains
+        self.looks = 0  # at samples, since the labels were divided last
 
     def __call__(
         self,
@@ -66,69 +73,113 @@ class Trust(Stage):
         if due:
             self.amount.see(max(eta.values(), default=0.0))
         lam = self.draw(pairs, generator)
-        batch_scores = None
+        seen = None
         if due:
             part = pairs.first(math.ceil(self.fraction * len(lam)))
-            batch, meta = self.evidence(model, loss, meta_loss, lam[: len(part.partner)])
-            batch_scores = self.learn(self.control.signal(batch), self.control.signal(meta), part)
-        trust = self.trust(pairs, batch_scores) * self._class_weights(pairs)
-        lam, trust = (self.control.dealt(values, generator) for values in (lam, trust))
-        return blend(lam, trust, pairs, generator)
+            judged_by = None if pairs.meta_labels is None else meta_loss
+            batch, meta = self.evidence(model, loss, judged_by, lam[: len(part.partner)])
+            seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
+        truth = self.posterior(pairs, seen)
+        lam, trust = (self.control.dealt(values, generator) for values in (lam, self._acting(truth, pairs)))
+        if truth is None or not self.guesses or pairs.labels.shape[1] > WIDE:
+            return blend(lam, trust * self._class_weights(pairs), pairs, generator)
+        mixture = blend(lam, self._class_weights(pairs), pairs, generator)
+        return replace(mixture, own_labels=with_guesses(pairs.labels, truth, trust))
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """λ of each pair before trust changes it, (B,)."""
         lam = self.amount.thinned(self.beta.draw(pairs, generator), pairs, generator)
         return lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
 
-    def evidence(self, model: nn.Module, loss: Loss, meta_loss: MetaLoss, like: Tensor) -> tuple[Evidence, Evidence]:
-        """What the meta set says about the labels of the batch, and of itself. like: (n,)."""
+    def evidence(
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, like: Tensor
+    ) -> tuple[Evidence, Evidence | None]:
+        """What the network and the meta set say about the batch, and of the meta set itself. like: (n,)."""
         return find_evidence(model, loss, meta_loss, like)
 
-    def learn(self, batch: Evidence, meta: Evidence, pairs: Pairs) -> Tensor:
-        """Remembers what a step found about its samples and its meta images; the scores of the former, (n,)."""
-        unit = self._unit(batch, meta)
-        scores = batch.scores(unit)
+    def learn(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> Tensor:
+        """Remembers what a step found about its samples and its meta images; the predictions of the former, (n, K)."""
+        log_p, labels = folded(batch.log_p), _columns(pairs.labels[: len(batch.log_p)])
         # Every process learns what all of them have seen, so that their memories stay alike.
-        index, meta_index = (None if i is None else world.gathered(i) for i in (pairs.index, pairs.meta_index))
-        clean_scores = world.gathered(meta.scores(unit))
-        self.samples.learn(index, world.gathered(scores))
-        if index is None or meta_index is None:
-            self.clean.learn(None, clean_scores)
-        else:
-            self.clean.learn_in_turn(meta_index, clean_scores, len(index), self.samples.count)
-        if pairs.meta_labels is not None:
-            self.balance.learn(pairs.labels[: len(scores)], batch.gain / unit, pairs.meta_labels)
-        if self.learned_steps % RECALIBRATE == 0:
-            self._calibrate()
+        index = None if pairs.index is None else world.gathered(pairs.index)
+        everyone = world.gathered(log_p)
+        self.samples.learn(index, everyone, world.gathered(labels))
+        if meta is not None and pairs.meta_labels is not None:
+            self._learn_meta(batch, meta, pairs, len(everyone))
+        self.looks += len(everyone)
         self.learned_steps += 1
-        return scores
+        self._divide()
+        return log_p
+
+    def _learn_meta(self, batch: Evidence, meta: Evidence, pairs: Pairs, seen: int) -> None:
+        assert pairs.meta_labels is not None
+        log_p, labels = world.gathered(folded(meta.log_p)), world.gathered(_columns(pairs.meta_labels))
+        if pairs.index is None or pairs.meta_index is None:
+            self.clean.learn(None, log_p, labels)
+        else:
+            self.clean.learn_in_turn(world.gathered(pairs.meta_index), log_p, labels, seen, self.samples.count)
+        gain = (batch.gain / self._unit(batch, meta)).nan_to_num(0.0, 0.0, 0.0)
+        self.balance.learn(pairs.labels[: len(gain)], gain, pairs.meta_labels)
+
+    def _divide(self) -> None:
+        """Whenever half of the samples have been looked at."""
+        room = len(self.samples.visits) + len(self.samples.recent_labels)
+        if self.learned_steps >= WARM_UP and self.looks >= room / 2:
+            log_p, labels = self.samples.known
+            self.division.learn(log_p, labels, self.clean.known)
+            self.looks = 0
 
     def _unit(self, batch: Evidence, meta: Evidence) -> float:
         """The root mean square of gains over the run: in units of its own, a batch that says nothing would look as if
         it did."""
-        square = float(world.mean(torch.cat([batch.gain, meta.gain]).square().mean()))
+        square = float(world.mean(torch.cat([batch.gain, meta.gain]).nan_to_num(0.0, 0.0, 0.0).square().mean()))
         self.square += (square - self.square) * max(0.05, 1 / (self.learned_steps + 1))
         return max(self.square, 1e-24) ** 0.5
 
-    def _calibrate(self) -> None:
-        scores, clean = self.samples.known, self.clean.known
-        if len(clean) >= FEWEST:
-            self.curve = calibrate(scores[:: len(scores) // MOST + 1], clean)
+    def posterior(self, pairs: Pairs, seen: Tensor | None = None) -> Tensor | None:
+        """P(true class | sample, label), (B, K); the label itself for a sample that has not been judged. None while
+        labels are not divided.
 
-    def trust(self, pairs: Pairs, batch_scores: Tensor | None = None) -> Tensor:
-        """(B,) the probability that each label is right; 1 for a sample that has not been judged.
-
-        batch_scores: (≤ B,) of the first samples, used where they come without an index.
+        seen: (≤ B, K) predictions for the first samples, used where they come without an index.
         """
-        trust = torch.ones(len(pairs.labels), device=pairs.partner.device)
-        if self.curve is None:
-            return trust
-        if pairs.index is None:
-            scores = trust[:0] if batch_scores is None else batch_scores
-            return torch.cat([self.curve(scores), trust[len(scores) :]])
-        self.samples.make_room(pairs.index)
-        judged = self.samples.visits[pairs.index] > 0
-        return torch.where(judged, self.curve(self.samples.score[pairs.index]), trust)
+        if self.division.fit is None:
+            return None
+        columns = _columns(pairs.labels)
+        log_p = pairs.labels.new_zeros(len(columns), min(pairs.labels.shape[1], WIDE), dtype=torch.float32)
+        judged = torch.zeros(len(columns), dtype=torch.bool, device=columns.device)
+        if pairs.index is not None:
+            log_p, judged = self.samples.of(pairs.index, log_p.shape[1])
+        elif seen is not None:
+            finite = seen.isfinite().all(1)
+            log_p[: len(seen)], judged[: len(seen)] = torch.where(finite[:, None], seen, 0), finite
+        label = one_hot(columns, log_p.shape[1]).to(log_p)
+        return torch.where(judged[:, None], self.division.posterior(log_p, columns), label)
+
+    def trust(self, pairs: Pairs, seen: Tensor | None = None) -> Tensor:
+        """(B,) the probability that each label is right; 1 for a sample that has not been judged."""
+        truth = self.posterior(pairs, seen)
+        if truth is None:
+            return torch.ones(len(pairs.labels), device=pairs.partner.device)
+        return truth.gather(1, _columns(pairs.labels)[:, None])[:, 0]
+
+    def _acting(self, truth: Tensor | None, pairs: Pairs) -> Tensor:
+        """Trust as far as it may act, (B,)."""
+        if truth is None:
+            return torch.ones(len(pairs.labels), device=pairs.partner.device)
+        return 1 - self.division.strength * (1 - truth.gather(1, _columns(pairs.labels)[:, None])[:, 0])
+
+    def trust_of(self, index: Tensor) -> Tensor:
+        """(n,) the probability that the labels of these training samples are right; 1 for one that was not judged."""
+        if self.division.fit is None or not len(self.samples.visits):
+            return torch.ones(len(index))
+        log_p, judged = self.samples.of(index, self.samples.log_p.shape[1])
+        labels = self.samples.labels[index]
+        right = self.division.posterior(log_p, labels).gather(1, labels[:, None])[:, 0]
+        return torch.where(judged, right, 1.0)
+
+    def suspects(self, k: int) -> list[Suspect]:
+        """The k training samples whose labels are most likely wrong, the worst first."""
+        return most_suspicious(self.samples, self.division, k)
 
     def _class_weights(self, pairs: Pairs) -> Tensor:
         """(B,) 1 while all pairs are blended."""
@@ -137,13 +188,27 @@ class Trust(Stage):
         return pairs.labels.float() @ self.balance.weights(1 - self.amount.share)
 
     def state_dict(self) -> dict[str, Any]:
-        curve = {} if self.curve is None else {"knots": self.curve.knots, "trust": self.curve.trust}
         parts = {name: getattr(self, name).state_dict() for name in PARTS}
-        return {**parts, "curve": curve, **{name: getattr(self, name) for name in NUMBERS}}
+        return {**parts, **{name: getattr(self, name) for name in NUMBERS}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in PARTS:
             getattr(self, name).load_state_dict(state[name])
-        self.curve = Curve(**state["curve"]) if state["curve"] else None
         for name in NUMBERS:
             setattr(self, name, type(getattr(self, name))(state[name]))
+
+
+def with_guesses(labels: Tensor, truth: Tensor, trust: Tensor) -> Tensor:
+    """t·label + (1 − t)·guess, (B, C): the guess is what is most likely if the label is wrong.
+
+    labels, truth: (B, C), the latter P(true class | sample, label); trust: (B,).
+    """
+    given = one_hot(_columns(labels), labels.shape[1]).bool()
+    others = truth.masked_fill(given, 0)
+    guess = others / others.sum(1, keepdim=True).clamp_min(1e-12)
+    return torch.lerp(guess, labels.to(guess), trust[:, None].to(guess))
+
+
+def _columns(labels: Tensor) -> Tensor:
+    """(B, C) soft labels → (B,) the columns in which they are remembered."""
+    return labels.argmax(1) % WIDE

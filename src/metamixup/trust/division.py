@@ -1,0 +1,166 @@
+"""From predictions to trust: which labels are right, and what the others should be.
+
+A label is taken to be made in two steps. A sample has a true class c, of which the network's predictions say q_c; and
+the label y is c or, by mistake, another class, with probability T[c, y]. T is learned from all training labels
+(expectation–maximisation), so noise that prefers some pairs of classes is found as such. Then
+
+    P(c | sample, label) ∝ q_c · T[c, y]
+
+says both how likely the label is right (c = y) and what it should be otherwise. On clean labels T is the identity, and
+every label is right.
+
+q = softmax(running mean of log p / τ). Blended training makes a network less sure than it could be, and wrong labels
+do too; τ makes up for it. It is the τ that explains clean labels best. Without any, it is the τ that, together with T,
+explains the training labels best, but no larger than what clean training ends with: a network that has begun to learn
+wrong labels by heart explains them too well.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+TYPICAL = 0.45  # τ of networks that are trained by MixUp on clean labels, and how far it may lie
+UNSURE = 0.55
+LAPSE = 0.05  # the share of 'clean' labels that may be wrong all the same
+FEWEST = 10  # clean samples from which τ can be learned
+NO_BETTER, HARD = 0.75, 0.02  # 'clean' labels that look wrong this much as often as all, and what hard samples add
+LEAN = 20.0  # samples of each class by which T leans towards mistakes that are alike for all classes
+FIRST_ROUNDS, ROUNDS = 40, 6  # of expectation–maximisation: from nothing, and from where it was
+DIVIDES = (0.2, 0.6)  # the share of what there is to know about 'right or wrong': too little, enough
+BEYOND_CHANCE = (0.04, 0.1)  # the share of labels that look wrong: of hard samples alone, surely of wrong ones too
+MOST = 20_000  # samples that a fit looks at
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What explains a set of labels at one τ. confusion: (C, C) is T; even: the share of wrong labels if mistakes were
+    alike for all classes; likelihood: mean log-likelihood of a label; trust: (n,)."""
+
+    tau: float
+    confusion: Tensor
+    even: float
+    likelihood: float
+    trust: Tensor
+
+    @property
+    def share(self) -> float:
+        return 1 - float(self.trust.mean())
+
+
+class Division:
+    """Learned from all samples again and again as the network learns.
+
+    Holds fit: the newest, or None before the first; likeliest: τ that explains the training labels best;
+    most: the largest share of wrong labels that any fit found at that τ.
+    """
+
+    def __init__(self) -> None:
+        self.fit: Fit | None = None
+        self.likeliest, self.most = UNSURE, 0.0
+
+    @property
+    def share(self) -> float:
+        """About how many of the labels are wrong."""
+        return 0.0 if self.fit is None else self.fit.share
+
+    @property
+    def strength(self) -> float:
+        """How far distrust may act, in [0, 1]: not where the division hardly divides, nor where what looks wrong is no
+        more than hard samples do by themselves."""
+        if self.fit is None:
+            return 0.0
+        trust = self.fit.trust
+        even_chance = max(float(trust.mean() * (1 - trust.mean())), 1e-9)
+        return _between(float(trust.var(correction=0)) / even_chance, DIVIDES) * _between(self.share, BEYOND_CHANCE)
+
+    def learn(self, log_p: Tensor, labels: Tensor, clean: tuple[Tensor, Tensor] | None = None) -> None:
+        """log_p: (N, C) running means; labels: (N,); clean: the same of samples that are known to be right."""
+        part = slice(None, None, len(log_p) // MOST + 1)
+        log_p, labels = log_p[part].double(), labels[part]
+        self.fit = self._explain(log_p, labels, self._tau_without_clean(log_p, labels))
+        if clean is not None and len(clean[1]) >= FEWEST and self._vouched_for(*clean):
+            self.fit = self._explain(log_p, labels, tau_of_clean(clean[0].double(), clean[1]))
+
+    def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:
+        tried = [0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
+        if self.fit is not None:
+            tried = [self.likeliest / 1.12, self.likeliest, self.likeliest * 1.12]
+        best = max((self._explain(log_p, labels, tau) for tau in tried), key=lambda fit: fit.likelihood)
+        self.likeliest, self.most = min(max(best.tau, 0.1), 3.0), max(self.most, best.share)
+        return max(0.1, min(best.tau, UNSURE * (1 - self.most)))
+
+    def _vouched_for(self, log_p: Tensor, labels: Tensor) -> bool:
+        """Are 'clean' labels surely better than the others? Some are drawn from them at random."""
+        right = self.posterior(log_p, labels).gather(1, labels[:, None]).mean()
+        return 1 - float(right) <= NO_BETTER * self.share + HARD
+
+    def _explain(self, log_p: Tensor, labels: Tensor, tau: float) -> Fit:
+        rounds = FIRST_ROUNDS if self.fit is None else ROUNDS
+        q = beliefs(log_p, tau)
+        even = even_mistakes(q, labels, 0.2 if self.fit is None else self.fit.even, rounds)
+        confusion = _evenly(even, q.shape[1], q) if self.fit is None else self.fit.confusion.to(q)
+        lean = LEAN * _evenly(even, q.shape[1], q)
+        given = one_hot(labels, q.shape[1]).to(q)
+        for _ in range(rounds):
+            joint = q * confusion.T[labels]
+            counts = (joint / joint.sum(1, keepdim=True)).T @ given + lean
+            confusion = counts / counts.sum(1, keepdim=True)
+        joint = q * confusion.T[labels]
+        total = joint.sum(1)
+        own = joint.gather(1, labels[:, None])[:, 0]
+        return Fit(tau, confusion, even, float(total.log().mean()), own / total)
+
+    def posterior(self, log_p: Tensor, labels: Tensor) -> Tensor:
+        """P(true class | sample, label), (n, C) in float32. log_p: (n, C); labels: (n,)."""
+        assert self.fit is not None
+        joint = beliefs(log_p.double(), self.fit.tau) * self.fit.confusion.to(log_p.device).T[labels]
+        return (joint / joint.sum(1, keepdim=True)).float()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"fit": {} if self.fit is None else vars(self.fit), "likeliest": self.likeliest, "most": self.most}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.fit = Fit(**state["fit"]) if state["fit"] else None
+        self.likeliest, self.most = float(state["likeliest"]), float(state["most"])
+
+
+def beliefs(log_p: Tensor, tau: float) -> Tensor:
+    """q, (n, C): no class is ruled out."""
+    q = (log_p / tau).softmax(1).clamp_min(1e-4)
+    return q / q.sum(1, keepdim=True)
+
+
+def tau_of_clean(log_p: Tensor, labels: Tensor) -> float:
+    """The τ that explains labels best of which few are wrong. log_p: (M, C); labels: (M,)."""
+    best, found = -math.inf, TYPICAL
+    for tau in torch.logspace(-1, 0.3, 30).tolist():
+        q = (log_p / tau).softmax(1).gather(1, labels[:, None])[:, 0]
+        explained = ((1 - LAPSE) * q + LAPSE / log_p.shape[1]).log().sum()
+        value = float(explained) - 2 * math.log(tau / TYPICAL) ** 2
+        if value > best:
+            best, found = value, tau
+    return found
+
+
+def even_mistakes(q: Tensor, labels: Tensor, share: float, rounds: int) -> float:
+    """The share of wrong labels, if every class is mistaken for every other alike. q: (n, C); labels: (n,)."""
+    own = q.gather(1, labels[:, None])[:, 0]
+    for _ in range(rounds):
+        wrong = share * (1 - own) / max(q.shape[1] - 1, 1)
+        share = float((wrong / (wrong + (1 - share) * own)).mean().clamp(1e-4, 0.8))
+    return share
+
+
+def _evenly(share: float, classes: int, like: Tensor) -> Tensor:
+    """(C, C) with 1 − share on its diagonal and the rest alike."""
+    others = share / max(classes - 1, 1)
+    return torch.full((classes, classes), others, dtype=like.dtype, device=like.device).fill_diagonal_(1 - share)
+
+
+def _between(value: float, bounds: tuple[float, float]) -> float:
+    low, high = bounds
+    return min(1.0, max(0.0, (value - low) / (high - low)))

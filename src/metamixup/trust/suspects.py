@@ -1,0 +1,29 @@
+"""Which training samples look mislabelled, and as what."""
+
+from dataclasses import dataclass
+
+from metamixup.trust.division import Division
+from metamixup.trust.memory import PredictionMemory
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A training sample by its index, the class it was given, the class it likely is, and P(the label is wrong)."""
+
+    index: int
+    given: int
+    likely: int
+    wrong: float
+
+
+def most_suspicious(samples: PredictionMemory, division: Division, k: int) -> list[Suspect]:
+    """The k samples whose labels are most likely wrong, the worst first; ties in the order of their indices."""
+    index = (samples.visits > 0).nonzero()[:, 0]
+    if division.fit is None or not len(index):
+        return []
+    labels = samples.labels[index]
+    truth = division.posterior(samples.log_p[index], labels)
+    wrong = 1 - truth.gather(1, labels[:, None])[:, 0]
+    likely = truth.scatter(1, labels[:, None], -1).argmax(1)
+    worst = wrong.argsort(descending=True, stable=True)[:k].tolist()
+    return [Suspect(int(index[i]), int(labels[i]), int(likely[i]), float(wrong[i])) for i in worst]

@@ -1,0 +1,80 @@
+import pytest
+import torch
+from torch.nn.functional import one_hot
+
+from metamixup.trust.division import Division, beliefs, tau_of_clean
+
+
+def made(n=2000, classes=5, wrong=0.3, skill=4.0, unsure=2.0, seed=0, pairs=False):
+    """Predictions of a network that is right most of the time but unsure, and labels of which a share is wrong."""
+    generator = torch.Generator().manual_seed(seed)
+    truth = torch.randint(0, classes, (n,), generator=generator)
+    logits = torch.randn(n, classes, generator=generator) * 1.2 + skill * one_hot(truth, classes)
+    offset = 1 if pairs else torch.randint(1, classes, (n,), generator=generator)
+    flipped = torch.rand(n, generator=generator) < wrong
+    labels = torch.where(flipped, (truth + offset) % classes, truth)
+    return (logits / unsure).log_softmax(1), labels, truth, flipped
+
+
+def divided(log_p, labels, clean=None, times=4) -> Division:
+    division = Division()
+    for _ in range(times):
+        division.learn(log_p, labels, clean)
+    return division
+
+
+@pytest.mark.parametrize("n", [300, 20_500])
+@pytest.mark.parametrize("vouched", [0, 15, 100])
+def test_finds_how_many_labels_are_wrong_and_which(n, vouched):
+    log_p, labels, _, wrong = made(n)
+    spare, right, _, _ = made(max(vouched, 1), wrong=0.0, seed=9)
+    division = divided(log_p, labels, (spare, right) if vouched else None)
+    assert division.share == pytest.approx(0.3, abs=0.06)
+    right = division.posterior(log_p, labels).gather(1, labels[:, None])[:, 0]
+    assert float(right[wrong].mean()) < 0.15
+    assert float(right[~wrong].mean()) > 0.9
+    assert division.strength == pytest.approx(1.0)
+
+
+def test_clean_labels_are_trusted_and_nothing_acts():
+    for skill in (1.5, 2.5, 4.0):  # a network that knows little, and one that knows much
+        log_p, labels, _, _ = made(wrong=0.0, skill=skill)
+        division = divided(log_p, labels)
+        assert division.share < 0.05
+        assert division.strength < 0.1
+
+
+def test_mistakes_that_prefer_pairs_of_classes_are_found_as_such():
+    log_p, labels, truth, _ = made(wrong=0.25, pairs=True, skill=2.5)
+    division = divided(log_p, labels)
+    found = torch.stack([division.fit.confusion[c, (c + 1) % 5] for c in range(5)])
+    assert float(found.mean()) > 0.15
+    guessed = division.posterior(log_p, labels).argmax(1)
+    assert float((guessed == truth).float().mean()) > float((labels == truth).float().mean()) + 0.1
+
+
+def test_labels_that_no_one_vouched_for_are_not_taken_for_clean():
+    log_p, labels, _, _ = made()
+    random = torch.arange(0, 2000, 20)
+    believed = divided(log_p, labels, (log_p[random], labels[random]))
+    without = divided(log_p, labels)
+    assert believed.fit.tau == without.fit.tau
+
+
+def test_the_temperature_makes_up_for_an_unsure_network():
+    log_p, _, truth, _ = made(unsure=3.0, skill=2.0)
+    tau = tau_of_clean(log_p[:200], truth[:200])
+    sure = beliefs(log_p[200:], tau).max(1).values.mean()
+    accuracy = (log_p[200:].argmax(1) == truth[200:]).float().mean()
+    assert float(sure) == pytest.approx(float(accuracy), abs=0.08)
+    assert tau < 0.7
+
+
+def test_a_restored_division_goes_on_where_it_was():
+    log_p, labels, _, _ = made(400)
+    one, other = divided(log_p, labels, times=2), Division()
+    other.load_state_dict(one.state_dict())
+    for each in (one, other):
+        each.learn(log_p, labels)
+    assert torch.equal(one.posterior(log_p, labels), other.posterior(log_p, labels))
+    assert one.likeliest == other.likeliest
