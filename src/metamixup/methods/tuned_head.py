@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from metamixup import world
 from metamixup.errors import UserError
-from metamixup.methods.adamixup import classifier_of
 from metamixup.methods.method import Batch, Net
 from metamixup.methods.supervised import Supervised
 from metamixup.mixing import Mixture, soft_cross_entropy
+from metamixup.network import classifier_name
 
 
 class TunedHead(Supervised):
@@ -24,7 +24,7 @@ class TunedHead(Supervised):
     def setup(self, model: nn.Module) -> None:
         if world.size() > 1:
             raise UserError("a classifier that is tuned at the end takes one process: its other layers stand still")
-        self._head = classifier_of(model)[1]
+        self._head = model.get_submodule(classifier_name(model))
 
     def prepare(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Batch:
         self._tuning = batch.progress >= 1 - self.tuned

@@ -1,5 +1,5 @@
-"""MixUp with the schedule of *Mixup Without Hesitation* (Yu et al. 2021): all pairs are blended to 60 % of the run, those
-of every other epoch to 90 %, then fewer and fewer."""
+"""MixUp with the schedule of *Mixup Without Hesitation* (Yu et al. 2021): all pairs are blended to 60 % of the run,
+those of every other epoch to 90 %, then fewer and fewer."""
 
 from typing import Any
 

@@ -125,7 +125,7 @@ def _section(what: str, value: dict[str, Any]) -> type[Chosen]:
 
 
 class Settings(Section):
-    """`sampling`: every image once an epoch, or every class equally often; `control` turns a learned policy into a rival
+    """`sampling`: every image once an epoch, or every class equally often; `control` turns a learned policy into one
     that shares all but what it learned; `replay` is the run folder whose final policy the control of that name serves.
     """
 
