@@ -32,7 +32,8 @@ class DataSet:
 
     `flips`: may an image be mirrored and keep its label (not so for digits);
     `meta_per_class`: the size of the meta set where the data set has one of its own;
-    `selection`: images held out to choose between variants by; `whiten`: what the images have been whitened with.
+    `selection`: images held out to choose between variants by; `whiten`: what the images have been whitened with;
+    `vouched_for`: (M,) positions of the training images whose labels the user vouches for, who are the meta set then.
     """
 
     name: str
@@ -46,6 +47,7 @@ class DataSet:
     meta_per_class: int | None = None
     selection: ImageSet | None = None
     whiten: "Whiten | None" = None
+    vouched_for: Tensor | None = None
 
     def __post_init__(self) -> None:
         for part, images in (("training", self.train), ("test", self.test)):

@@ -16,7 +16,7 @@ from metamixup.seeding import derived_generator
 
 def take_subset(found: DataSet, size: int, seed: int) -> DataSet:
     """The data set with `size` of its training images."""
-    return replace(found, train=_part(found.train, _chosen(found, size, seed, "subset")))
+    return _with_training_images(found, _chosen(found, size, seed, "subset"))
 
 
 def take_selection(found: DataSet, size: int, seed: int) -> DataSet:
@@ -24,7 +24,14 @@ def take_selection(found: DataSet, size: int, seed: int) -> DataSet:
     chosen = _chosen(found, size, seed, "selection")
     rest = torch.ones(len(found.train), dtype=torch.bool)
     rest[chosen] = False
-    return replace(found, train=_part(found.train, rest.nonzero()[:, 0]), selection=_part(found.train, chosen))
+    held_out = _part(found.train, chosen)
+    return replace(_with_training_images(found, rest.nonzero()[:, 0]), selection=held_out)
+
+
+def _with_training_images(found: DataSet, index: Tensor) -> DataSet:
+    """The data set with these alone, and with the new positions of vouched-for images. index: (n,), sorted."""
+    known = index[:0] if found.vouched_for is None else torch.isin(index, found.vouched_for).nonzero()[:, 0]
+    return replace(found, train=_part(found.train, index), vouched_for=known if len(known) else None)
 
 
 def _part(images: ImageSet, index: Tensor) -> ImageSet:

@@ -13,6 +13,7 @@ from metamixup import data
 from metamixup.data.folder import packed as cache
 from metamixup.data.folder.folder import load_folder
 from metamixup.data.folder.streamed import StreamedImages
+from metamixup.data.subset import take_subset
 from metamixup.errors import DataError
 
 
@@ -177,3 +178,25 @@ def test_progress_is_told(photos):
 def test_many_files_go_through_worker_processes(tmp_path):
     write_photos(tmp_path / "p", count=50, width=8, height=8)
     assert len(data.load(tmp_path / "p").train) == 80
+
+
+@pytest.mark.parametrize("layout", ["", "train"])
+def test_a_folder_meta_is_never_a_class_but_the_images_that_are_vouched_for(tmp_path, layout):
+    write_photos(tmp_path / layout, count=10)
+    write_photos(tmp_path / "meta", ("dog",), count=3)
+    found = load_folder(tmp_path)
+    assert found.classes == ("cat", "dog")
+    assert found.vouched_for.tolist() == [len(found.train) - 3 + k for k in range(3)]
+    assert found.train.labels[found.vouched_for].tolist() == [1, 1, 1]
+    assert len(found.train) == 16 + 3
+    fewer = take_subset(found, 17, seed=0)
+    vouched = [fewer.train.images[k] for k in fewer.vouched_for]
+    assert vouched
+    assert all(any(torch.equal(image, known) for known in found.train.images[-3:]) for image in vouched)
+
+
+def test_a_strange_class_in_meta_is_named(tmp_path):
+    write_photos(tmp_path)
+    write_photos(tmp_path / "meta", ("bird",), count=1)
+    with pytest.raises(DataError, match="class 'bird' is not among the training classes"):
+        load_folder(tmp_path)

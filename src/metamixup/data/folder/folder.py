@@ -40,7 +40,10 @@ def load_folder(
     parts = [_part(images, files, shape, low, high) for low, high in pairwise(ends)]
     unlabelled = parts[2] if len(parts[2]) else None
     flips, measured = may_flip(tree.classes, shape[0]), statistics(parts[0].images)
-    return DataSet(name or str(root), parts[0], parts[1], tree.classes, *measured, unlabelled, flips)
+    vouched = torch.arange(len(train) - len(tree.meta), len(train)) if tree.meta else None
+    return DataSet(
+        name or str(root), parts[0], parts[1], tree.classes, *measured, unlabelled, flips, vouched_for=vouched
+    )
 
 
 def _part(images: Tensor | None, files: list[ImageFile], shape: tuple[int, int, int], low: int, high: int) -> ImageSet:
@@ -52,14 +55,16 @@ def _part(images: Tensor | None, files: list[ImageFile], shape: tuple[int, int, 
 
 
 def parts_of(tree: Tree) -> tuple[list[ImageFile], list[ImageFile]]:
-    """(train, test); a folder without a test set gives up a fifth of every class, the same one each time."""
+    """(train, test), with the images of meta/ at the end of the training set; a folder without a test set gives up a
+    fifth of every class, the same one each time."""
     if tree.test is not None:
-        return tree.train, tree.test
+        return [*tree.train, *tree.meta], tree.test
     labels = torch.tensor([file.label for file in tree.train])
     train, test = stratified_test(labels, len(tree.classes), TEST_SHARE, SPLIT_SEED, tree.classes)
     if not len(test):
         raise DataError(f"{tree.root}: one image a class leaves none for a test set; add images or a test/ folder")
-    return [tree.train[position] for position in train.tolist()], [tree.train[position] for position in test.tolist()]
+    first, second = ([tree.train[position] for position in part.tolist()] for part in (train, test))
+    return [*first, *tree.meta], second
 
 
 def image_shape(files: list[Path], image_size: int | None) -> tuple[int, int, int]:

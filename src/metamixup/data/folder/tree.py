@@ -1,6 +1,7 @@
 """A folder of images by class: which files there are, and which class and part each belongs to.
 
-Either train/CLASS/… with test/ or val/ beside it and perhaps unlabelled/, or one level of CLASS/… folders.
+Either train/CLASS/… with test/ or val/ beside it, or one level of CLASS/… folders. Beside either there may be
+unlabelled/, and meta/CLASS/… with images whose labels the user vouches for.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from metamixup.errors import DataError
 
 TEST_NAMES = ("test", "val", "valid", "validation")
 UNLABELLED_NAMES = ("unlabelled", "unlabeled")
+META_NAMES = ("meta",)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Tree:
     train: list[ImageFile]
     test: list[ImageFile] | None
     unlabelled: list[ImageFile]
+    meta: list[ImageFile]
 
 
 def scan(root: Path) -> Tree:
@@ -47,7 +50,7 @@ def scan(root: Path) -> Tree:
 def _scan(root: Path) -> Tree:
     train = root / "train"
     labelled = train if train.is_dir() else root
-    aside = () if train.is_dir() else UNLABELLED_NAMES
+    aside = META_NAMES if train.is_dir() else META_NAMES + UNLABELLED_NAMES
     folders = [folder for folder in _folders(labelled) if folder.name not in aside]
     if len(folders) < 2:
         raise DataError(f"{labelled}: needs one folder of images for each class, at least two; found {len(folders)}")
@@ -57,13 +60,14 @@ def _scan(root: Path) -> Tree:
         if not found:
             raise DataError(f"{folder}: this class has no images ({', '.join(sorted(SUFFIXES))})")
     test = _first(root, TEST_NAMES) if train.is_dir() else None
-    rest = _first(root, UNLABELLED_NAMES)
+    rest, meta = _first(root, UNLABELLED_NAMES), _first(root, META_NAMES) or _first(labelled, META_NAMES)
     return Tree(
         root,
         tuple(readable(name) for name in names),
         [file for found in files for file in found],
         None if test is None else _labelled(test, names),
         [] if rest is None else _files(rest, -1),
+        [] if meta is None else _labelled(meta, names),
     )
 
 

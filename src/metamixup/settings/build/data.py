@@ -11,7 +11,7 @@ from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
 from metamixup.data.folder.workers import Progress
 from metamixup.data.subset import take_selection, take_subset
 from metamixup.data.whiten import scaled
-from metamixup.errors import DataError
+from metamixup.errors import DataError, UserError
 from metamixup.settings.schema import CorruptSettings, Settings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
@@ -49,12 +49,22 @@ def build_split(settings: Settings, found: DataSet) -> Split:
     if few_labels(settings, found) and settings.ssl.labels is None and settings.ssl.meta == "labelled":
         everything = torch.arange(len(found.train))
         return Split(everything, everything[:0], everything)
+    if found.vouched_for is not None and settings.ssl.labels is None:
+        return _vouched_split(settings, found, found.vouched_for)
     try:
         return _divided(settings, found)
     except DataError as problem:
         if found.unlabelled is None:
             raise
         raise DataError(f"{problem}; {len(found.unlabelled)} images without a label lie there") from problem
+
+
+def _vouched_split(settings: Settings, found: DataSet, vouched: Tensor) -> Split:
+    if settings.meta.per_class is not None:
+        raise UserError(f"{found.name} has a meta set of its own (meta/), so leave out meta.per_class")
+    everything = torch.arange(len(found.train))
+    train = everything if settings.meta.in_train else everything[~torch.isin(everything, vouched)]
+    return Split(train, everything[:0], vouched)
 
 
 def _divided(settings: Settings, found: DataSet) -> Split:
