@@ -22,6 +22,13 @@ def test_every_recipe_says_in_its_first_line_what_it_is_for():
     assert all(about.endswith(".") and "=" not in about for about in known_recipes().values())
 
 
+def test_a_recipe_has_its_base_s_settings_beneath_its_own():
+    base, own = read_recipe("cifar10-fast"), read_recipe("mnist-fast")
+    assert "base" not in own
+    assert own["optimizer.lr"] == base["optimizer.lr"]
+    assert (own["data"], base["data"]) == ("mnist", "cifar10")
+
+
 def test_an_unknown_recipe_is_answered_with_the_nearest():
     with pytest.raises(UserError, match="did you mean 'mnist-fast'"):
         read_recipe("mnist-fst")

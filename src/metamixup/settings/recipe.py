@@ -13,16 +13,18 @@ from metamixup.settings.config import read_toml
 
 def known_recipes() -> dict[str, str]:
     """Every recipe by name, with the first line of its file."""
-    files = sorted((file for file in _folder().iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
-    return {file.name.removesuffix(".toml"): _about(file) for file in files}
+    files = [file for file in _folder().iterdir() if file.name.endswith(".toml")]
+    return dict(sorted((file.name.removesuffix(".toml"), _about(file)) for file in files))
 
 
 def read_recipe(name: str) -> dict[str, Any]:
-    """The dotted settings of a recipe."""
+    """The dotted settings of a recipe: those of its `base`, where it names one, and its own."""
     if name not in known_recipes():
         raise unknown("recipe", name, known_recipes())
     with resources.as_file(_folder() / f"{name}.toml") as path:
-        return read_toml(path)
+        own = read_toml(path)
+    base = own.pop("base", None)
+    return {**(read_recipe(base) if base is not None else {}), **own}
 
 
 def _folder() -> Traversable:
