@@ -44,16 +44,25 @@ def _expected(error: Exception) -> int:
         return _tell(f"interrupted: {error}; go on with --resume", 75)
     if isinstance(error, Diverged):
         return _tell("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]), 1)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return _tell(f"error: {error}; free some space and go on with --resume", 1)
+    if isinstance(error, OSError) and error.errno is not None:
+        return _tell(f"error: {_failing(error)}", 2)
     if lost_another(error):
         return _tell("error: another process of this run is gone; go on with --resume (torchrun: --max-restarts)", 1)
     raise error
 
 
+def _failing(error: OSError) -> str:
+    """A disk, a quota, a limit or a place that does not serve; checkpoints stay good, since all writing is atomic."""
+    where = f"{error.filename}: " if error.filename is not None else ""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "free some space" if full else "mend that or choose another place"
+    return f"{where}{error.strerror}; {remedy}, and go on with --resume if a run was under way"
+
+
 def _tell(text: str, code: int) -> int:
     """Of several processes the one that leads speaks; another says who it is, since the mistake may be its own."""
-    rank = int(os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or 0)
+    told = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or ""
+    rank = int(told) if told.isdigit() else 0
     if not rank or code not in (0, 1, 75):
         print(f"process {rank}: {text}" if rank else text, file=sys.stderr)
     return code

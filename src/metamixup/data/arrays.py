@@ -35,7 +35,7 @@ def from_arrays(
     """
     if (x_test is None) != (y_test is None):
         raise DataError(f"{name}: a test set needs both images and labels")
-    names = tuple(classes) if classes is not None else _class_names(y, y_test)
+    names = tuple(classes) if classes is not None else _class_names(name, y, y_test)
     train = ImageSet(image_tensor(x, name, channels), label_tensor(y, names, name))
     if x_test is not None:
         test = ImageSet(image_tensor(x_test, name, channels).contiguous(), label_tensor(y_test, names, name))
@@ -102,15 +102,13 @@ def _bytes_or_floats(array: Tensor, name: str) -> Tensor:
 
 def label_tensor(y: Any, classes: Sequence[str], name: str) -> Tensor:
     """→ (N,) int64. Names become their position among the classes."""
-    values = np.asarray(y).reshape(-1)
-    if values.dtype.kind in "US":
+    values = _plain_labels(y, name)
+    if values.dtype.kind == "U":
         numbers = {text: number for number, text in enumerate(classes)}
         strange = sorted(set(values.tolist()) - set(numbers))
         if strange:
             raise DataError(f"{name}: label {strange[0]!r} is none of the classes")
         return torch.tensor([numbers[text] for text in values.tolist()])
-    if values.dtype.kind not in "uif" or not np.equal(np.mod(values, 1), 0).all():
-        raise DataError(f"{name}: labels have to be class numbers or names, not {values.dtype}")
     labels = torch.from_numpy(values.astype(np.int64))
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < len(classes):
         raise DataError(
@@ -119,9 +117,32 @@ def label_tensor(y: Any, classes: Sequence[str], name: str) -> Tensor:
     return labels
 
 
-def _class_names(*labels: Any) -> tuple[str, ...]:
-    values = np.concatenate([np.asarray(y).reshape(-1) for y in labels if y is not None])
-    if values.dtype.kind in "US":
+def _plain_labels(y: Any, name: str) -> np.ndarray:
+    """(N,) whole numbers, or names that can be written down; anything else is told before work begins."""
+    try:
+        values = np.asarray(y).reshape(-1)
+        values = np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
+        if values.dtype.kind == "U":
+            "".join(values.tolist()).encode()
+            return values
+    except (ValueError, TypeError) as problem:  # ragged labels, and names that are no Unicode
+        raise DataError(f"{name}: labels have to be class numbers or names ({problem})") from problem
+    with np.errstate(invalid="ignore"):
+        whole = values.dtype.kind in "uif" and bool(np.equal(np.mod(values, 1), 0).all())
+    if not whole or not bool((np.abs(values) < 2**62).all()):
+        raise DataError(f"{name}: labels have to be class numbers or names, not {values.dtype} like {values[:1]}")
+    return values
+
+
+def class_texts(names: np.ndarray, name: str) -> list[str]:
+    """Names of classes from an array of text, bytes or numbers."""
+    values = names.reshape(-1)
+    return [str(text) for text in (_plain_labels(values, name) if values.dtype.kind in "US" else values)]
+
+
+def _class_names(name: str, *labels: Any) -> tuple[str, ...]:
+    values = np.concatenate([_plain_labels(y, name) for y in labels if y is not None])
+    if values.dtype.kind == "U":
         return tuple(str(text) for text in np.unique(values))
     return tuple(str(c) for c in range(int(values.max(initial=0)) + 1))
 

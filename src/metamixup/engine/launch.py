@@ -6,12 +6,25 @@ import warnings
 from typing import Any
 
 from lightning_fabric import Fabric
+from lightning_fabric.plugins.environments import LightningEnvironment
 from lightning_fabric.strategies import DDPStrategy
 
 from metamixup import world
 from metamixup.errors import UserError, unknown
 
 STRATEGIES = ("ddp",)
+NUMBERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "MASTER_PORT")
+NUMBERS += ("TORCHELASTIC_MAX_RESTARTS",)
+
+
+class Alone(LightningEnvironment):
+    """A single process, whatever a batch system has left in the environment of others."""
+
+    def local_rank(self) -> int:
+        return 0
+
+    def node_rank(self) -> int:
+        return 0
 
 
 def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator: str = "auto") -> None:
@@ -19,6 +32,7 @@ def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator:
 
     Under torchrun its numbers count. Without it, `nodes` > 1 needs MASTER_ADDR, MASTER_PORT and NODE_RANK on each.
     """
+    _check_environment()
     if strategy == "fsdp":
         raise UserError(
             "strategy 'fsdp' cuts the parameters up, while estimators call the network with whole ones of another "
@@ -30,7 +44,18 @@ def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator:
         devices, nodes = _torchrun(devices, nodes)
     if devices * nodes > 1:
         _listen_on_loopback(os.environ, nodes)
-        make_fabric("32", accelerator, devices, nodes).launch()
+        try:
+            make_fabric("32", accelerator, devices, nodes).launch()
+        except (RuntimeError, ValueError, KeyError) as error:  # what a batch system has set does not go together
+            raise UserError(f"{devices * nodes} processes cannot be started here: {error}") from error
+
+
+def _check_environment() -> None:
+    """What a launcher tells its processes are numbers."""
+    for name in NUMBERS:
+        text = os.environ.get(name, "0")
+        if not (text.isascii() and text.isdigit()):
+            raise UserError(f"the environment says {name}={text!r}, which is no number; unset it, or mend the launcher")
 
 
 def has_agent() -> bool:
@@ -57,6 +82,7 @@ def make_fabric(precision: str, accelerator: str, devices: int | None = None, no
     if devices is None or nodes is None:
         devices = devices_here()
         nodes = world.size() // devices
+    alone: Any = [] if devices * nodes > 1 else [Alone()]
     # Buffers are averaged by the engine, and methods call the network several times a step.
     strategy: Any = DDPStrategy(broadcast_buffers=False) if devices * nodes > 1 else "auto"
     with warnings.catch_warnings():
@@ -66,6 +92,7 @@ def make_fabric(precision: str, accelerator: str, devices: int | None = None, no
             devices=devices,
             num_nodes=nodes,
             strategy=strategy,
+            plugins=alone,
             precision=precision,  # type: ignore[arg-type]
         )
 

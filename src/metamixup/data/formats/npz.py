@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from metamixup.data.arrays import from_arrays
+from metamixup.data.arrays import class_texts, from_arrays
 from metamixup.data.formats.reading import Readable, check_declared, read_exactly
 from metamixup.data.images import DataSet, may_flip
 from metamixup.errors import DataError
@@ -30,7 +30,7 @@ def load_npz(path: Path) -> DataSet:
     found = {key: next((arrays[n] for n in names if n in arrays), None) for key, names in NAMES.items()}
     if found["x"] is None or found["y"] is None:
         raise DataError(f"{path}: needs images and labels as x_train and y_train (or x and y); has {_listed(path)}")
-    names = None if found["classes"] is None else [str(text) for text in found["classes"].reshape(-1)]
+    names = None if found["classes"] is None else class_texts(found["classes"], str(path))
     parts = [found[key] for key in ("x", "y", "x_test", "y_test")]
     loaded = from_arrays(*parts, unlabelled=found["unlabelled"], classes=names, name=str(path))
     return replace(loaded, flips=may_flip(loaded.classes, loaded.shape[0]))
