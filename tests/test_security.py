@@ -203,3 +203,26 @@ def test_a_model_of_code_is_used_by_those_who_name_it(place, monkeypatch):
     assert run(["evaluate", "own"]) == 2
     monkeypatch.setenv("METAMIXUP_TRUST", "own_net:net")
     assert run(["evaluate", "own"]) == 0
+
+
+LINKS = ["page.html", ".lock", "export/MODEL_CARD.md", "export/model.safetensors", "metrics.jsonl", "lambda.jsonl"]
+LINKS += ["summary.json", "model.safetensors", "gallery.json", "checkpoints", "export", "tensorboard"]
+
+
+@pytest.mark.parametrize("name", LINKS)
+@pytest.mark.parametrize("command", ["report run", "export run", "train --resume --tensorboard --out run"])
+def test_a_link_in_a_handed_run_folder_is_not_written_through(place, name, command, capsys):
+    """`page.html` of a handed folder could be a link to any file of the user's."""
+    own = place / "own"
+    own.mkdir()
+    (own / "file").write_text("mine")
+    link = place / "run" / name
+    if "--resume" in command:
+        (place / "run" / "summary.json").unlink()
+    is_folder = name in ("checkpoints", "export", "tensorboard")
+    shutil.rmtree(link) if link.is_dir() else link.unlink(missing_ok=True)
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(own if is_folder else own / "file")
+    assert run(command.split()) in (0, 2)
+    assert [p.name for p in own.iterdir()] == ["file"]
+    assert (own / "file").read_text() == "mine"

@@ -1,8 +1,28 @@
+"""The one writer and the one lock: nothing half-written, no link followed, no lock that outlives its holder."""
+
+import ast
+import errno
+import json
 import os
+import signal
+import time
+from pathlib import Path
 
 import pytest
 
-from metamixup.storage import write_atomically
+import metamixup
+from metamixup.errors import UserError
+from metamixup.storage import (
+    InUse,
+    append,
+    as_json,
+    holder,
+    locked,
+    make_folder,
+    remove_leftovers,
+    write_atomically,
+    write_output,
+)
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
@@ -17,3 +37,127 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path, monkeyp
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE, errno.EFBIG, errno.EACCES])
+def test_an_output_that_cannot_be_written_is_told(tmp_path, monkeypatch, number):
+    def failing(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(UserError, match="cannot be written"):
+        write_output(tmp_path / "deep" / "file", "text")
+
+
+def test_no_link_is_followed(tmp_path):
+    own, link = tmp_path / "own", tmp_path / "link"
+    own.write_text("mine")
+    link.symlink_to(own)
+    write_atomically(link, b"theirs")
+    assert (link.is_symlink(), link.read_bytes()) == (False, b"theirs")
+    for name in (".lock", "log"):
+        (tmp_path / name).symlink_to(own)
+    with pytest.raises(OSError, match="symbolic links"), locked(tmp_path / ".lock"):
+        pass
+    with pytest.raises(OSError, match="symbolic links"):
+        append(tmp_path / "log", b"theirs")
+    (tmp_path / "folder").symlink_to(tmp_path)
+    with pytest.raises(UserError, match="link to another place"):
+        make_folder(tmp_path / "folder")
+    assert own.read_text() == "mine"
+
+
+def test_a_planted_temporary_file_is_not_written_through(tmp_path):
+    own, path = tmp_path / "own", tmp_path / "file"
+    own.write_text("mine")
+    (tmp_path / f".file.{os.getpid()}.tmp").symlink_to(own)
+    write_atomically(path, b"new")
+    assert (own.read_text(), path.read_bytes()) == ("mine", b"new")
+
+
+def test_leftovers_of_killed_writers_are_removed(tmp_path):
+    write_atomically(tmp_path / "file", b"good")
+    (tmp_path / ".file.123.tmp").write_bytes(b"half")
+    remove_leftovers(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_json_is_valid_whatever_is_written():
+    value = {"a": float("nan"), "b": [float("inf"), 1.5], "name\udcff": "é"}
+
+    def strange(text):
+        raise AssertionError(text)
+
+    assert json.loads(as_json(value), parse_constant=strange) == {"a": None, "b": [None, 1.5], "name\udcff": "é"}
+
+
+def child(work) -> int:
+    pid = os.fork()
+    if pid == 0:
+        work()
+        os._exit(0)
+    return pid
+
+
+def test_a_child_does_not_keep_its_parents_lock(tmp_path):
+    """A decoder that outlives a killed run held the run's lock for ever."""
+    path, ready = tmp_path / "lock", tmp_path / "ready"
+
+    def parent():
+        with locked(path):
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(60)
+            ready.write_text(str(pid))
+            time.sleep(60)
+
+    pid = child(parent)
+    while not (ready.exists() and ready.read_text()):
+        time.sleep(0.01)
+    assert holder(path) == f"process {pid}"
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    try:
+        with locked(path):
+            assert holder(path) == f"process {os.getpid()}"
+    finally:
+        os.kill(int(ready.read_text()), signal.SIGKILL)
+    assert holder(path) is None
+
+
+def test_waiting_is_polled_said_and_can_be_given_up(tmp_path):
+    heard = []
+
+    def waiting(name):
+        heard.append(name)
+        if len(heard) == 2:
+            raise KeyboardInterrupt
+
+    with locked(tmp_path / "lock"):
+        with pytest.raises(KeyboardInterrupt), locked(tmp_path / "lock", waiting):
+            pass
+        with pytest.raises(InUse, match=f"process {os.getpid()}"), locked(tmp_path / "lock"):
+            pass
+    assert heard == [f"process {os.getpid()}"] * 2
+
+
+WRITING = {"write_text", "write_bytes", "savefig", "write_html", "save_file"}
+
+
+def test_every_file_is_written_by_the_one_writer():
+    root = Path(metamixup.__file__).parent
+    found = []
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and path.name != "storage.py":
+                modes = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+                opens = node.func.attr == "open" and any(set(mode) & set("wax+") and len(mode) < 4 for mode in modes)
+                if node.func.attr in WRITING or opens:
+                    found.append(f"{path.relative_to(root)}: {ast.unparse(node)[:60]}")
+    # The cache of decoded images is too large for memory: written in place, in a folder that is renamed when complete;
+    # the figure of a study is drawn into memory.
+    allowed = (
+        "data/folder/packed.py: (temporary / 'images.bin').open",
+        "analysis/study.py: self.figure.savefig(content",
+    )
+    assert [text for text in found if not text.startswith(allowed)] == []

@@ -1,5 +1,8 @@
 """A user's mistake: code 2, one or two lines on standard error, no traceback, nothing written."""
 
+import errno
+import os
+
 import pytest
 
 from metamixup import __version__
@@ -87,3 +90,36 @@ def test_lists(capsys):
         assert name in everything
     assert run(["ls", "data"]) == 0
     assert "digits" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE, errno.EFBIG])
+def test_a_disk_that_fails_is_told(tmp_path, monkeypatch, capsys, number):
+    """Wherever a run writes: here its first file, then each of the later ones."""
+    given, code = ["train", "--epochs", "1", "--set", "subset=200", "--threads", "1"], 2
+    for written in (0, 1, 3):
+        count, fsync = [0], os.fsync
+
+        def failing(descriptor, count=count, fsync=fsync, written=written):
+            count[0] += 1
+            if count[0] > 2 * written:
+                raise OSError(number, os.strerror(number))
+            fsync(descriptor)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", failing)
+            assert run([*given, "--out", str(tmp_path / str(written))]) == code
+        told = capsys.readouterr().err
+        assert os.strerror(number) in told
+        assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("name", ["RANK", "LOCAL_RANK", "WORLD_SIZE"])
+def test_a_launcher_that_tells_no_number(monkeypatch, capsys, name):
+    monkeypatch.setenv(name, "abc")
+    assert run(["train", "--epochs", "1"]) == 2
+    assert f"{name}='abc'" in capsys.readouterr().err
+
+
+def test_what_a_batch_system_sets_does_not_stop_a_single_process(monkeypatch, tmp_path):
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    assert run(["train", "--epochs", "1", "--set", "subset=200", "--threads", "1", "--out", str(tmp_path / "run")]) == 0

@@ -74,3 +74,26 @@ def test_any_dataset_of_pil_images_or_tensors():
     assert from_dataset(tensors, tensors, name="own").test.images.shape == (10, 3, 8, 8)
     with pytest.raises(DataError, match="empty"):
         from_dataset([])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.full(10, np.nan),
+        np.full(10, "2020-01-01", dtype="datetime64[D]"),
+        np.zeros(10, dtype=[("a", "i4")]),
+        np.array(["cat\udcff"] * 10),
+        np.array([b"\xff"] * 10),
+        np.full(10, 1e308),
+        [[1], [2, 3]] * 5,
+        [None] * 10,
+    ],
+    ids=["nan", "dates", "records", "no Unicode", "no text", "huge", "ragged", "none"],
+)
+def test_labels_that_are_none_are_told(labels):
+    with pytest.raises(DataError, match="labels have to be class numbers or names"):
+        from_arrays(np.zeros((10, 4, 4), np.uint8), labels)
+
+
+def test_names_as_bytes_are_names():
+    assert from_arrays(np.zeros((10, 4, 4), np.uint8), np.array([b"cat", b"dog"] * 5)).classes == ("cat", "dog")

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -220,3 +221,34 @@ def test_other_precisions_train(tmp_path, precision):
     summary = train(training, RunFolder(tmp_path), Runtime(1, precision, "cpu"))
     assert summary["steps"] == STEPS
     assert next(training.model.parameters()).dtype == (torch.float64 if precision == "64" else torch.float32)
+
+
+def test_a_lost_record_of_the_last_epoch_is_made_again(tmp_path, whole):
+    """The summary told another epoch's error than the weights have."""
+    shutil.copytree(whole, tmp_path / "run")
+    (tmp_path / "run" / "summary.json").unlink()
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    metrics.write_bytes(metrics.read_bytes()[:-20])
+    summary = run(toy_training(), tmp_path / "run")
+    assert without_times(tmp_path / "run") == without_times(whole)
+    assert summary["test_error"] == json.loads((whole / "summary.json").read_text())["test_error"]
+    assert weights(tmp_path / "run") == weights(whole)
+
+
+def test_records_that_no_checkpoint_can_repeat_are_evaluated_again(tmp_path, whole):
+    shutil.copytree(whole, tmp_path / "run")
+    for name in ("summary.json", "metrics.jsonl"):
+        (tmp_path / "run" / name).unlink()
+    summary = run(toy_training(), tmp_path / "run")
+    before = json.loads((whole / "summary.json").read_text())
+    assert (summary["test_error"], summary["test_nll"]) == (before["test_error"], before["test_nll"])
+
+
+def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.checkpoints.mkdir()
+    leftovers = [folder.checkpoints / ".step-000000001-ab.safetensors.123.tmp", tmp_path / ".summary.json.9.tmp"]
+    for path in leftovers:
+        path.write_bytes(b"half")
+    with folder.locked():
+        assert not any(path.exists() for path in leftovers)

@@ -11,6 +11,12 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 
+LAUNCHER_NUMBERS = (
+    *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "MASTER_PORT"),
+    "TORCHELASTIC_MAX_RESTARTS",
+)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a user's mistake is told in a line or two, without a traceback."""
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
@@ -21,6 +27,7 @@ def run(arguments: list[str]) -> int:
     from metamixup.errors import UserError
 
     try:
+        _check_environment()
         return int(app(arguments, standalone_mode=False) or 0)
     except UserError as error:
         return 2 if type(error).__name__ == "ToldElsewhere" else _tell(f"error: {error}", 2)
@@ -28,6 +35,16 @@ def run(arguments: list[str]) -> int:
         return _expected(error)
     except KeyboardInterrupt:
         return _tell("interrupted", 130)
+
+
+def _check_environment() -> None:
+    """What a launcher tells its processes are numbers; Lightning reads them as soon as it is imported."""
+    from metamixup.errors import UserError
+
+    for name in LAUNCHER_NUMBERS:
+        text = os.environ.get(name, "0")
+        if not (text.isascii() and text.isdigit()):
+            raise UserError(f"the environment says {name}={text!r}, which is no number; unset it, or mend the launcher")
 
 
 def _expected(error: Exception) -> int:

@@ -6,7 +6,6 @@ that fits. What is compared is the state of the run as it was just built, value 
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 
@@ -38,18 +37,30 @@ def optimizer_mismatch(found: Any, own: dict[str, Any], parameters: list[Tensor]
         if not isinstance(key, int) or not 0 <= key < len(parameters) or not isinstance(values, dict):
             return f"optimizer.state has an entry {key!r} of no parameter"
         for name, value in values.items():
-            shaped = isinstance(value, Tensor) and value.shape in (parameters[key].shape, torch.Size([]))
-            if not (shaped or value is None or _same_kind(value, 1.0)):
+            if not _remembered(name, value, parameters[key]):
                 return f"optimizer.state.{key}.{name} is {_told(value)}"
     return None
 
 
-def _settings_of(group: Any) -> Any:
+def _remembered(name: Any, value: Any, parameter: Tensor) -> bool:
+    """Is this what torch's optimizers remember: a count of steps, or a tensor like the parameter?"""
+    if name == "step":
+        return _same_kind(value, 1.0) or (isinstance(value, Tensor) and value.ndim == 0)
+    return value is None or (
+        isinstance(value, Tensor) and value.shape == parameter.shape and value.dtype == parameter.dtype
+    )
+
+
+def _settings_of(group: Any) -> str | None:
     """What stands in a group of parameters beside its learning rates, which the schedule sets."""
     rates = ("lr", "initial_lr")
-    if not isinstance(group, dict) or not all(_same_kind(group.get(rate, 0.0), 0.0) for rate in rates):
+    if not isinstance(group, dict) or not all(_is_rate(group.get(rate, 0.0)) for rate in rates):
         return None
-    return {key: value for key, value in group.items() if key not in rates}
+    return repr({key: value for key, value in group.items() if key not in rates})
+
+
+def _is_rate(value: Any) -> bool:
+    return _same_kind(value, 0.0) and 0 <= value < 1e30
 
 
 def _tensor_mismatch(found: Any, own: Tensor, name: str) -> str | None:

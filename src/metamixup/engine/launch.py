@@ -13,8 +13,6 @@ from metamixup import world
 from metamixup.errors import UserError, unknown
 
 STRATEGIES = ("ddp",)
-NUMBERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "MASTER_PORT")
-NUMBERS += ("TORCHELASTIC_MAX_RESTARTS",)
 
 
 class Alone(LightningEnvironment):
@@ -32,7 +30,6 @@ def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator:
 
     Under torchrun its numbers count. Without it, `nodes` > 1 needs MASTER_ADDR, MASTER_PORT and NODE_RANK on each.
     """
-    _check_environment()
     if strategy == "fsdp":
         raise UserError(
             "strategy 'fsdp' cuts the parameters up, while estimators call the network with whole ones of another "
@@ -48,14 +45,6 @@ def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator:
             make_fabric("32", accelerator, devices, nodes).launch()
         except (RuntimeError, ValueError, KeyError) as error:  # what a batch system has set does not go together
             raise UserError(f"{devices * nodes} processes cannot be started here: {error}") from error
-
-
-def _check_environment() -> None:
-    """What a launcher tells its processes are numbers."""
-    for name in NUMBERS:
-        text = os.environ.get(name, "0")
-        if not (text.isascii() and text.isdigit()):
-            raise UserError(f"the environment says {name}={text!r}, which is no number; unset it, or mend the launcher")
 
 
 def has_agent() -> bool:

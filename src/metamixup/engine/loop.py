@@ -64,12 +64,15 @@ class Loop:
         self.mark = time.perf_counter()
 
     def run(self, interrupt: Interrupt) -> dict[str, Any]:
-        self.restore()
+        lost_record = self.restore()
         self.lap()
         t = self.training
         for listener in self.listeners:
             listener.started(t.epochs, t.steps_per_epoch, self.step)
         try:
+            if lost_record:
+                self.say(f"the record of epoch {self.step // t.steps_per_epoch} was lost; it is evaluated again")
+                self.record_epoch(self.evaluation())
             self.train_on(interrupt)
         except Diverged as error:
             error.add_note(f"last good checkpoint: {self.saved or 'none yet'}; a lower learning rate may help (--lr)")
@@ -169,15 +172,14 @@ class Loop:
         except OSError as error:
             self.say(f"no checkpoint at step {self.step} ({error.strerror}); {self.saved or 'none'} serves meanwhile")
 
-    def restore(self) -> None:
+    def restore(self) -> bool:
+        """Go on from a checkpoint, if there is one. Is the record of the epoch that it ends missing?"""
         t = self.training
         found = checkpoint.read_by_leader(lambda: find_checkpoint(self.folder, t.steps_per_epoch, self.say))
         if found is not None:
             self.step, self.lr, self.saved = found.step, load_state(found, t, self.record), str(found.path)
             self.say(f"going on from step {self.step} of {t.steps}")
-        if world.agreed(self._cut_back):
-            self.say(f"the record of epoch {self.step // t.steps_per_epoch} was lost; it is evaluated again")
-            self.record_epoch(self.evaluation())
+        return world.agreed(self._cut_back)
 
     def _cut_back(self) -> bool:
         """Records of work that is done again are dropped. Is that of the epoch that was just ended missing?"""

@@ -1,12 +1,14 @@
 import os
 import signal
+import time
+from pathlib import Path
 
 import pytest
 from data.formats import encoded, picture
 
 from metamixup.data.folder import workers
 from metamixup.data.folder.decode import decode
-from metamixup.data.folder.workers import PER_TASK, decode_all
+from metamixup.data.folder.workers import PER_TASK, _begin_worker, decode_all
 from metamixup.errors import DataError
 
 SHAPE = (3, 4, 4)
@@ -52,3 +54,28 @@ def test_a_worker_that_dies_is_told(files, monkeypatch):
     monkeypatch.setattr(workers, "decode", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(DataError, match="killed"):
         decode_all(files, SHAPE)
+
+
+def test_a_worker_ends_with_its_parent(tmp_path):
+    """Killed with -9, a run left its decoders behind."""
+    note = tmp_path / "note"
+    parent = os.fork()
+    if parent == 0:
+        worker = os.fork()
+        if worker == 0:
+            _begin_worker()
+            time.sleep(60)
+            os._exit(0)
+        note.write_text(str(worker))
+        time.sleep(60)
+        os._exit(0)
+    while not (note.exists() and note.read_text()):
+        time.sleep(0.01)
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    worker = Path("/proc") / note.read_text() / "stat"
+    for _ in range(500):
+        if not worker.exists() or worker.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.02)
+    pytest.fail("the worker lives on")
