@@ -125,6 +125,7 @@ class MetaMixUp:
                 raise ValueError("this step learns λ, so it needs a meta batch: mixer(x, y, x_meta, y_meta, lr=…)")
             return self._loss(net(x_meta), meta_labels)
 
+        self.stage.see(lr if isinstance(lr, int | float) else max(group["lr"] for group in lr.param_groups))
         eta = learning_rates(self.model, lr) if self.stage.due else {}
         mixture = self.stage(self.model, train_loss, meta_loss, pairs, eta, self.generator)
         return Mixed(mixture.labels(targets), mixture, place, x)

@@ -6,7 +6,7 @@ import pytest
 
 import metamixup.cli
 from metamixup.cli import run
-from metamixup.cli.show import histogram
+from metamixup.cli.show import histogram, mixing
 from metamixup.cli.train import given_settings
 
 TINY = ["train", "--model", "cnn-bn", "--epochs", "2", "--threads", "1", "--set", "subset=300", "--batch-size", "50"]
@@ -115,6 +115,13 @@ def test_evaluate_repeats_the_summary(trained, capsys):
     assert scores == {key: summary[key] for key in scores}
     assert run(["evaluate", str(trained)]) == 0
     assert "test_ece" in capsys.readouterr().out
+
+
+def test_where_the_share_of_blends_was_learned_its_curve_is_shown():
+    assert mixing({"blended": [0.0, 1.0, 0.5], "lambda_histogram": [1] * 20}) == [
+        "pairs blended, by epoch: ▁█▅ most 1.00, last 0.50"
+    ]
+    assert mixing({"lambda_histogram": [1] * 20})[0].startswith("λ in the last epoch")
 
 
 def test_the_histogram_adds_up():

@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from metamixup.cli import run
-from metamixup.cli.watch import sparkline
+from metamixup.cli.sparkline import sparkline
 from metamixup.engine.records.run_folder import RunFolder
 
 CONFIG = 'data = "digits"\nmodel = "cnn3"\nmethod = "mixup"\nepochs = 5\n'
@@ -66,6 +66,7 @@ def test_sparklines():
     assert sparkline([0.0, 1.0]) == "▁█"
     assert sparkline([2.0]) == "▁"
     assert len(sparkline(list(range(1000)))) == 48
+    assert sparkline([0.5, 1.0], between=(0, 1)) == "▅█"
 
 
 def test_the_page_command_says_where_and_how_large(folder, capsys):

@@ -44,7 +44,8 @@ def test_what_is_given_wins_over_the_method_and_the_method_over_the_data():
 def test_a_setting_of_another_policy_is_refused_by_naming_those_that_apply():
     with pytest.raises(
         UserError,
-        match=r"policy\.projection does not apply to policy 'beta', which has alpha and per; policy 'learned' has it",
+        match=r"policy\.projection does not apply to policy 'beta', which has alpha, per, share and settle; "
+        "policy 'learned' has it",
     ):
         resolve({"method": "mixup", "policy.projection": "paper"})
     with pytest.raises(UserError, match=r"estimator\.layers does not apply to estimator 'head'"):

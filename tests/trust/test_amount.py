@@ -1,35 +1,99 @@
+import math
+
 import pytest
 import torch
 
-from metamixup.mixing import Pairs
-from metamixup.trust.amount import Amount
+from metamixup.trust.amount import FEWEST, HIGH, LEAST, LOW, MOST, Amount
 
 
-def test_fewer_pairs_are_blended_as_the_learning_rate_falls():
-    pairs = Pairs(torch.randperm(2000), torch.zeros(2000, 3), torch.arange(2000))
+def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0) -> Amount:
+    """After steps in which waiting samples had a loss this much above the others, as a log ratio."""
+    amount = amount or Amount()
+    for _ in range(steps):
+        amount.learn(torch.ones(90), math.exp(gap) * torch.ones(10), known=1000, least=least)
+    return amount
 
-    def blended(amount: Amount) -> float:
-        generator = torch.Generator().manual_seed(1)
-        lam = amount.thinned(torch.rand(2000, generator=generator), pairs, generator)
-        return float(((lam > 0) & (lam < 1)).float().mean())
 
+@pytest.mark.parametrize(
+    ("gap", "expected"), [(-1.0, 0.0), (0.0, 0.0), (LOW, 0.0), ((LOW + HIGH) / 2, 0.5), (HIGH + 0.02, 1.0), (3.0, 1.0)]
+)
+def test_the_share_grows_with_the_gap_between_what_is_trained_on_and_what_is_not(gap: float, expected: float):
+    amount = told(gap)
+    assert amount.share == pytest.approx(expected, abs=0.05)
+    assert amount.gap == pytest.approx(gap, abs=0.05)
+
+
+def test_nothing_is_blended_before_enough_was_heard():
+    amount = told(2.0, steps=FEWEST // 10 - 1)
+    assert amount.share == 0
+    assert told(2.0, 1, amount).share == 1
+
+
+def test_losses_too_small_to_matter_show_no_gap():
     amount = Amount()
-    for rate, expected in ((0.02, 1.0), (0.1, 1.0), (0.06, 1.0), (0.025, 0.5), (0.005, 0.1), (0.0, 0.0), (0.1, 1.0)):
-        amount.see(rate)
-        assert blended(amount) == pytest.approx(expected, abs=0.05), rate
+    for _ in range(30):
+        amount.learn(torch.full((90,), 1e-5), torch.full((10,), 1e-4), known=1000)
+    assert amount.share == 0
 
 
-@pytest.mark.parametrize(("settle", "rates"), [(0.5, (0.0, 0.0)), (0.0, (0.1, 0.001)), (0.5, (0.1, 0.05))])
-def test_it_blends_as_mixup_does_until_the_rate_has_fallen_below_its_share(settle: float, rates: tuple[float, float]):
-    amount = Amount(settle)
-    for rate in rates:
-        amount.see(rate)
+def test_a_loss_that_is_no_number_says_nothing():
+    amount = told(0.2, 20)
+    amount.learn(torch.tensor([torch.nan, 1.0]), torch.tensor([torch.inf]), known=1000)
+    assert amount.gap == pytest.approx(0.2, abs=0.02)
+
+
+def test_wrong_labels_ask_for_a_share_at_least():
+    assert told(0.0, least=0.7).share == 0.7
+
+
+def test_the_share_follows_the_losses_at_once():
+    amount = told(0.2, 20)
+    assert told(0.0, 30, amount).share == pytest.approx(0, abs=0.05)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1000, MOST), (5000, 0.04), (60_000, LEAST)])
+def test_a_few_samples_wait_evenly_over_their_order_and_never_again_once_trained_on(count: int, expected: float):
+    amount, index = Amount(), torch.arange(count)
+    before = amount.waits(index)
+    amount.known = count
+    after = amount.waits(index)
+    assert float(after.float().mean()) == pytest.approx(expected, rel=0.1)
+    tenths = torch.stack([part.float().mean() for part in after.chunk(10)])
+    assert float((tenths / expected - 1).abs().max()) < 0.3
+    assert not (after & ~before).any()
+
+
+def test_nobody_waits_once_the_learning_rate_has_fallen_and_the_share_falls_with_it():
+    amount, index = told((LOW + HIGH) / 2), torch.arange(1000)
+    amount.see(0.1)
+    assert amount.waits(index).any()
+    amount.see(0.02)
+    assert not amount.waits(index).any()
+    assert amount.share == pytest.approx(0.4 * 0.5, abs=0.02)
+    told(5.0, amount=amount)
+    assert amount.share == pytest.approx(0.4 * 0.5, abs=0.02), "what is trained on has no gap to learn from"
+
+
+def test_nobody_waits_once_all_was_blended_for_a_while():
+    amount = told(2.0, 200)
     assert amount.share == 1
+    assert not amount.waits(torch.arange(1000)).any()
 
 
-def test_what_settles_a_run_goes_on_after_a_restart():
-    amount, again = Amount(), Amount()
-    for rate in (0.1, 0.02):
-        amount.see(rate)
+def test_without_indices_the_share_is_learned_to_the_end():
+    amount = Amount()
+    for gap in (2.0, 0.0):
+        for _ in range(200):
+            amount.learn(torch.ones(90), math.exp(gap) * torch.ones(10), known=0)
+    assert amount.share == 0
+
+
+def test_a_restored_amount_goes_on_where_it_was():
+    amount, again = told(0.22, 30), Amount()
+    amount.see(0.1)
     again.load_state_dict(amount.state_dict())
-    assert (again.peak, again.share) == (0.1, pytest.approx(0.4))
+    for each in (amount, again):
+        told(0.18, 3, each)
+        each.see(0.03)
+    assert again.state_dict().keys() == amount.state_dict().keys()
+    assert (again.share, again.gap, again.records()) == (amount.share, amount.gap, amount.records())

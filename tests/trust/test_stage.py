@@ -127,6 +127,12 @@ def evidence(n: int, m: int) -> tuple[Evidence, Evidence]:
     return batch, meta
 
 
+def blending(stage: Trust) -> Trust:
+    """All pairs are blended and nobody waits."""
+    stage.amount.learned, stage.amount.released = 1.0, True
+    return stage
+
+
 def served(stage: Trust, pairs: Pairs, seed: int = 5) -> Mixture:
     """The mixture of a step that does not learn."""
     stage.steps = 1
@@ -135,7 +141,7 @@ def served(stage: Trust, pairs: Pairs, seed: int = 5) -> Mixture:
 
 def test_full_trust_is_mixup_to_the_bit():
     pairs = Pairs(torch.randperm(50), torch.eye(3)[torch.arange(50) % 3], torch.arange(50))
-    ours = served(Trust(alpha=0.7), pairs)
+    ours = served(blending(Trust(alpha=0.7)), pairs)
     mixup, generator = Beta(0.7), torch.Generator().manual_seed(5)
     theirs = mixup.mixture(mixup.draw(pairs, generator), pairs, generator)
     assert torch.equal(ours.lam, theirs.lam)
@@ -184,3 +190,37 @@ def test_samples_beyond_the_judged_fraction_are_trusted():
     labels = torch.eye(2)[torch.tensor([0, 1, 0, 1])]
     trust = stage.trust(Pairs(torch.arange(4), labels), torch.tensor([[0.25, 0.75], [0.25, 0.75]]).log())
     assert trust.tolist() == pytest.approx([0.25, 0.75, 1.0, 1.0], abs=1e-3)
+
+
+def overfitting(stage: Trust, indexed: bool = True) -> Trust:
+    """After steps in which samples that wait, or meta images, were predicted worse than those that are trained on."""
+    labels = torch.eye(3)[torch.arange(600) % 3]
+    for _ in range(40):
+        pairs = Pairs(torch.arange(600), labels, torch.arange(600) if indexed else None, None, labels[:90])
+        sure, unsure = (torch.softmax(k * labels, 1).log() for k in (3.0, 1.0))
+        waiting = stage.amount.waits(torch.arange(600)) if indexed else torch.zeros(600, dtype=torch.bool)
+        batch = Evidence(torch.zeros(600), torch.where(waiting[:, None], unsure, sure))
+        stage._learn_amount(batch, Evidence(torch.zeros(90), unsure[:90]), pairs)
+    return stage
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_all_pairs_are_blended_where_the_network_knows_only_what_it_trained_on_and_none_by_the_control(indexed: bool):
+    assert overfitting(Trust(), indexed).amount.share == 1
+    assert overfitting(Reverse(Trust()).policy, indexed).amount.share == 0
+
+
+def test_samples_that_wait_are_not_trained_on():
+    stage, index = Trust(), torch.arange(600)
+    waiting = stage.amount.waits(index)
+    mixture = served(stage, Pairs(torch.randperm(600), torch.eye(3)[index % 3], index))
+    assert 20 < int(waiting.sum()) < 80
+    alone = mixture.lam[waiting]
+    assert torch.equal(alone, torch.zeros_like(alone)), "their partner takes their place"
+    assert not waiting[mixture.partner[mixture.lam < 1]].any()
+
+
+def test_half_of_the_pairs_are_blended_where_nothing_tells():
+    stage, labels = Trust(), torch.eye(3)[torch.arange(60) % 3]
+    stage._learn_amount(Evidence(torch.zeros(60), labels.log_softmax(1)), None, Pairs(torch.arange(60), labels))
+    assert stage.amount.share == 0.5

@@ -1,9 +1,10 @@
-"""What people see of a run: progress while it trains, a table and λ's histogram at the end."""
+"""What people see of a run: progress while it trains, a table and how much was mixed at the end."""
 
 import sys
 from typing import Any
 
 from metamixup.cli.extras import needing
+from metamixup.cli.sparkline import sparkline
 from metamixup.engine.records.progress import Bars, Listener, PlainLines
 from metamixup.engine.records.run_folder import RunFolder
 
@@ -36,7 +37,7 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
     console.print(table)
     if summary.get("test_error_views") is not None:
         console.print(f"test error over several views of each image: {summary['test_error_views']:.2f} %")
-    for line in histogram(summary.get("lambda_histogram", [])):
+    for line in mixing(summary):
         console.print(line, markup=False)
     spent = {key: summary.get(key, 0.0) for key in ("train_seconds", "loader_share", "meta_share")}
     seconds = f"{spent['train_seconds']:.1f} s of training"
@@ -52,6 +53,15 @@ def _row(values: dict[str, Any]) -> list[str]:
 
 def _format(value: float | None, form: str) -> str:
     return "–" if value is None else form.format(value)
+
+
+def mixing(summary: dict[str, Any]) -> list[str]:
+    """The share of blended pairs over the run where it was learned, else λ's distribution."""
+    shares = summary.get("blended")
+    if not shares:
+        return histogram(summary.get("lambda_histogram", []))
+    curve = sparkline(shares, WIDTH, between=(0, 1))
+    return [f"pairs blended, by epoch: {curve} most {max(shares):.2f}, last {shares[-1]:.2f}"]
 
 
 def histogram(counts: list[int]) -> list[str]:

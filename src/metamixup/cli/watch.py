@@ -2,19 +2,17 @@
 
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from metamixup.cli.sparkline import sparkline
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from metamixup.analysis.records import Records
-
-BARS = "▁▂▃▄▅▆▇█"
-WIDTH = 48
 
 
 def watch(
@@ -24,7 +22,7 @@ def watch(
         bool, typer.Option("--once", help="Look once and leave; so it is where there is no terminal.")
     ] = False,
 ) -> None:
-    """Follow a run until it ends: progress, curves, the last numbers and λ's distribution. Ctrl-C leaves it running."""
+    """Follow a run until it ends: progress, curves, last numbers and how much is mixed. Ctrl-C leaves it running."""
     from rich.console import Console
     from rich.live import Live
 
@@ -77,8 +75,11 @@ def view(run: "Records") -> "RenderableType":
         if values:
             curves.add_row(name, sparkline(values), f"{values[-1]:.4g}", Text(f"lowest {min(values):.4g}", "dim"))
     body: list[Any] = [Text(state(run)[1]), head, curves]
+    shares = [v for v in run.column("blended") if is_number(v)]
     counts = run.metrics[-1].get("lambda_histogram") if done else None
-    if isinstance(counts, list) and counts and all(map(is_number, counts)):
+    if shares:
+        curves.add_row("pairs blended", sparkline(shares, between=(0, 1)), f"{shares[-1]:.2f}", "")
+    elif isinstance(counts, list) and counts and all(map(is_number, counts)):
         body.append(Text(f"λ 0 {sparkline(counts)} 1"))
     if not done:
         body.append(Text("no epoch recorded yet", "dim"))
@@ -91,12 +92,3 @@ def _left(run: "Records", epochs: int) -> str:
         return ""
     seconds = round(epochs * sum(recent) / len(recent))
     return f"{seconds // 3600}:{seconds % 3600 // 60:02}:{seconds % 60:02} left"
-
-
-def sparkline(values: list[float], width: int = WIDTH) -> str:
-    """Means of at most `width` groups of values, as bars."""
-    groups = min(width, len(values))
-    cuts = [len(values) * k // groups for k in range(groups + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(cuts)]
-    low, high = min(means), max(means)
-    return "".join(BARS[round((m - low) / (high - low or 1) * (len(BARS) - 1))] for m in means)

@@ -74,7 +74,9 @@ class Stepper:
         t = self.training
         torch.manual_seed(derived_seed(t.seed, "step", step, self.runtime.rank))
         t.model.train()
-        return t.schedule.apply(t.optimizer, step)
+        rate = t.schedule.apply(t.optimizer, step)
+        t.stage.see(rate)
+        return rate
 
     def _paired(self, batch: Batch, step: int) -> tuple[Batch, Pairs]:
         """With partners and guesses; policies see labels as they are, losses see them smoothed."""

@@ -93,7 +93,8 @@ class Training:
 
     def records(self) -> dict[str, float]:
         """Numbers of the epoch beyond the losses."""
-        return self.method.records() | (self.study.records() if self.study is not None else {})
+        study = self.study.records() if self.study is not None else {}
+        return self.method.records() | self.stage.records() | study
 
     def state_dict(self) -> dict[str, Any]:
         return {

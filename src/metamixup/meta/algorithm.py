@@ -32,6 +32,9 @@ class MetaStage(Stage):
         self.policy, self.estimator = policy, estimator
         self.learned, self.by_class = policy.learned, policy.by_class
 
+    def see(self, rate: float) -> None:
+        self.policy.see(rate)
+
     def resize(self, image_size: tuple[int, ...]) -> None:
         self.policy.resize(image_size)
 

@@ -30,6 +30,9 @@ class Control(Uncontrolled, Policy):
         if isinstance(policy, Stage):
             policy.control, policy.learned = self, self.learned
 
+    def see(self, rate: float) -> None:
+        self.policy.see(rate)
+
     def resize(self, image_size: tuple[int, ...]) -> None:
         self.policy.resize(image_size)
 

@@ -48,6 +48,9 @@ class Stage:
             raise ValueError(f"λ is learned from a fraction of the batch in (0, 1], not {fraction}")
         self.every, self.fraction = every, fraction
 
+    def see(self, rate: float) -> None:
+        """Told the learning rate of each step, before it."""
+
     def resize(self, image_size: tuple[int, ...]) -> None:
         """Told the height and width of the images of each step, which may grow during a run."""
 
@@ -67,6 +70,10 @@ class Stage:
     ) -> Mixture:
         """The mixture that the step trains on. The model is left as it was found."""
         raise NotImplementedError
+
+    def records(self) -> dict[str, float]:
+        """Numbers for the record of an epoch."""
+        return {}
 
     def state_dict(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -1,10 +1,13 @@
 """MixUp's λ ~ Beta(α, α), drawn for each batch or for each sample."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from metamixup.mixing import Pairs
 from metamixup.policy.policy import Policy
+from metamixup.policy.thinning import Settling, thinned
 
 
 def sample_beta(a: float, b: float, n: int, generator: torch.Generator) -> Tensor:
@@ -22,16 +25,35 @@ def sample_beta(a: float, b: float, n: int, generator: torch.Generator) -> Tenso
 
 
 class Beta(Policy):
-    """λ ~ Beta(α, α); `per="batch"` gives all pairs of a step one λ, as Zhang et al. do."""
+    """λ ~ Beta(α, α); `per="batch"` gives all pairs of a step one λ, as Zhang et al. do.
 
-    def __init__(self, alpha: float = 1.0, per: str = "sample"):
+    share: of the pairs, that are blended;
+    settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
+    """
+
+    def __init__(self, alpha: float = 1.0, per: str = "sample", share: float = 1.0, settle: float = 0.0):
         if alpha <= 0:
             raise ValueError(f"Beta(α, α) needs α > 0, not {alpha}")
         if per not in ("batch", "sample"):
             raise ValueError(f"λ is drawn per 'batch' or per 'sample', not {per!r}")
-        self.alpha, self.per = alpha, per
+        if not 0 <= share <= 1:
+            raise ValueError(f"the share of pairs that are blended lies in [0, 1], not {share}")
+        self.alpha, self.per, self.share, self.settling = alpha, per, share, Settling(settle)
+
+    def see(self, rate: float) -> None:
+        self.settling.see(rate)
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
+        return thinned(self._drawn(pairs, generator), self.share * self.settling.left, pairs, generator)
+
+    def _drawn(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         if self.per == "batch":
             return sample_beta(self.alpha, self.alpha, 1, generator).expand(len(pairs.partner)).clone()
         return pairs.drawn(lambda n: sample_beta(self.alpha, self.alpha, n, generator))
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.settling.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state:  # none was kept before blends could settle
+            self.settling.load_state_dict(state)

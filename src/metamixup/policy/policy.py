@@ -16,6 +16,9 @@ class Policy:
     every = 1  # it learns on each k-th step, unless another number is asked for
     by_class = False  # does it look at classes, so that targets without any are not for it?
 
+    def see(self, rate: float) -> None:
+        """Told the learning rate of each step: as a run comes to rest a policy may blend less."""
+
     def resize(self, image_size: tuple[int, ...]) -> None:
         """Told the height and width of the images of each step, which may grow during a run."""
 

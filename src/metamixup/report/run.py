@@ -19,6 +19,10 @@ _KNOWN = {
     "images_per_second",
     "loader_share",
     "meta_share",
+    "blended",
+    "gap",
+    "waiting_loss",
+    "trained_loss",
 }
 MOST_OTHER_CHARTS = 6
 
@@ -61,11 +65,13 @@ def _subtitle(records: Records) -> str:
 def _cards(records: Records) -> list[dict[str, str]]:
     last = (records.metrics or [{}])[-1] | records.summary
     best = records.summary.get("best_by_meta") or {}
+    last_share = records.metrics[-1].get("blended") if records.metrics else None
     rows = [
         ("test error, last epoch", last.get("test_error"), "%", 2),
         (f"test error, best by meta set (epoch {best.get('epoch')})", best.get("test_error"), "%", 2),
         ("test NLL", last.get("test_nll"), "nats", 3),
         ("test calibration error", last.get("test_ece"), "%", 2),
+        ("pairs blended, last epoch", _percent(last_share), "%", 0),
         ("mean λ, last epoch", last.get("lambda_mean"), "", 3),
         ("training time", *_duration(_total(records, "train_seconds")), 1),
         ("images a second", last.get("images_per_second") or _rate(records), "", 0),
@@ -104,6 +110,9 @@ def _charts(records: Records) -> list[dict[str, Any]]:
     charts = [_chart(records, title, unit, [(name, f"{name}_{key}") for name in _SETS]) for title, unit, key in _CHARTS]
     charts.insert(1, _chart(records, "Training loss", "", [(name, f"losses.{name}") for name in losses]))
     charts.append(_chart(records, "Learning rate", "", [("learning rate", "lr")]))
+    losses_apart = [("samples that wait", "waiting_loss"), ("samples trained on", "trained_loss")]
+    charts.append(_chart(records, "How much is mixed", "", [("share of pairs blended", "blended"), ("gap", "gap")]))
+    charts.append(_chart(records, "Unblended loss", "nats", losses_apart))
     charts += [_chart(records, key.replace("_", " "), "", [(key, key)]) for key in _others(records)]
     return [chart for chart in charts if chart["series"]]
 

@@ -1,40 +1,107 @@
-"""How many pairs are blended: all of them at first, ever fewer as the learning rate falls, so that the network ends its
-training on the images themselves."""
+"""How much to mix, learned while training: the share of the pairs that are blended.
 
+A network that knows the samples it trains on far better than others gains by mixing; one that knows both alike has
+nothing to gain and is held back. So a few training samples, chosen by their index, wait: they are judged with their
+batch but not trained on. Of the running losses of those that wait and of the others
+
+    gap = ln (L_waiting + ε) / (L_trained + ε),   p = clip((gap − LOW) / (HIGH − LOW), 0, 1),
+
+at once and without a memory of its own: mixing keeps the trained loss up, so p comes to rest where it holds the gap.
+Both kinds have the same labels, right or wrong, common or rare, so the gap is of the network alone. Once all pairs have
+been blended for a while, or the learning rate has fallen to `settle` of its peak, nobody waits any more. From there on
+p falls with the rate, so that the network ends its training on the samples themselves.
+"""
+
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from metamixup.mixing import Pairs
+from metamixup.policy.thinning import Settling
+
+LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
+EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
+WAITING = 200  # samples that wait, but
+MOST, LEAST = 0.06, 0.02  # no more and no less than these shares of all
+FEWEST = 20  # losses of waiting samples before p is drawn from them
+WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
+UNNUMBERED = 200  # the same where samples come without an index
+GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
+NUMBERS = ("learned", "known", "heard", "full", "released")
 
 
 class Amount:
     """The share of pairs that are blended.
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
-    Holds peak: the highest learning rate so far; share: of pairs that are blended, in [0, 1].
+    Holds settling: what is left of p as the rate falls; learned: p; known: how many samples were judged by their index;
+    heard: losses of waiting samples so far, and full: since p is 1; released: does nobody wait any more?; waiting,
+    trained: (2,) running sums of losses and of their number.
     """
 
     def __init__(self, settle: float = 0.5):
-        self.settle = settle
-        self.peak, self.share = 0.0, 1.0
+        self.settling, self.learned = Settling(settle), 0.0
+        self.known, self.heard, self.full, self.released = 0, 0, 0, False
+        self.waiting, self.trained = torch.zeros(2, 2, dtype=torch.float64)
+
+    @property
+    def share(self) -> float:
+        return self.learned * self.settling.left
 
     def see(self, rate: float) -> None:
-        """The learning rate of a step that learns."""
-        self.peak = max(self.peak, rate)
-        threshold = self.settle * self.peak
-        self.share = min(1.0, rate / threshold) if threshold > 0 else 1.0
+        """The learning rate of a step."""
+        self.settling.see(rate)
+        self.released = self.released or self.settling.left < 1
 
-    def thinned(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Tensor:
-        """λ of each pair, (B,); a pair that is not blended is its larger side alone."""
-        if self.share == 1:
-            return lam
-        alone = pairs.drawn(lambda n: torch.rand(n, generator=generator)) >= self.share
-        return torch.where(alone, lam.round(), lam)
+    def waits(self, index: Tensor) -> Tensor:
+        """(B,) which samples are not to be trained on. Ever fewer as more are known: nobody who was trained on waits
+        again."""
+        share = 0.0 if self.released else min(MOST, max(LEAST, WAITING / max(1, self.known)))
+        return (index.long() * GOLDEN) % 2**32 < share * 2**32
+
+    def learn(self, trained: Tensor, waiting: Tensor, known: int, least: float = 0.0) -> None:
+        """trained, waiting: (n,), (m,) losses of unblended samples at this moment; known: how many samples were judged
+        so far by their index; least: what p is at least."""
+        if self.released:
+            return
+        self.known, before = known, self.learned
+        trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
+        fade = max(0.0, 1 - len(waiting) / self.window)
+        for sums, losses in ((self.trained, trained), (self.waiting, waiting)):
+            sums.mul_(fade).add_(torch.tensor([float(losses.double().sum()), float(len(losses))], dtype=torch.float64))
+        self.heard += len(waiting)
+        self.learned = max(least, min(1.0, (self.gap - LOW) / (HIGH - LOW)), 0.0) if self.heard >= FEWEST else least
+        self.full = self.full + len(waiting) if self.learned == before == 1 else 0
+        self.released = known > 0 and self.full >= self.window
+
+    @property
+    def window(self) -> float:
+        return max(FEWEST, WINDOW * math.sqrt(self.known)) if self.known else UNNUMBERED
+
+    @property
+    def gap(self) -> float:
+        """How much better the network knows what it was trained on."""
+        return math.log((_mean(self.waiting) + EPSILON) / (_mean(self.trained) + EPSILON))
+
+    def records(self) -> dict[str, float]:
+        """For the line of an epoch."""
+        found = {"blended": self.share}
+        if self.heard:
+            losses = {"waiting_loss": _mean(self.waiting), "trained_loss": _mean(self.trained)}
+            found |= {"gap": self.gap, **losses}
+        return {name: round(value, 5) for name, value in found.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        return {"peak": self.peak, "share": self.share}
+        sums = {"waiting": self.waiting.clone(), "trained": self.trained.clone()}
+        return sums | {name: getattr(self, name) for name in NUMBERS} | {"settling": self.settling.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.peak, self.share = float(state["peak"]), float(state["share"])
+        self.waiting, self.trained = state["waiting"].clone(), state["trained"].clone()
+        self.settling.load_state_dict(state["settling"])
+        for name in NUMBERS:
+            setattr(self, name, type(getattr(self, name))(state[name]))
+
+
+def _mean(sums: Tensor) -> float:
+    return float(sums[0] / sums[1].clamp_min(1e-12))

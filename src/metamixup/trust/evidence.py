@@ -28,6 +28,10 @@ class Evidence:
     gain: Tensor
     log_p: Tensor
 
+    def losses(self, labels: Tensor) -> Tensor:
+        """(n,) the cross entropy of each sample. labels: (n, C)."""
+        return -(labels.to(self.log_p) * self.log_p).sum(1)
+
     def __neg__(self) -> "Evidence":
         return Evidence(-self.gain, (-self.log_p).log_softmax(1))
 

@@ -22,6 +22,7 @@ from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.stage import Stage
 from metamixup.mixing import Mixture, Pairs
 from metamixup.policy import Beta
+from metamixup.policy.thinning import thinned
 from metamixup.trust.amount import Amount
 from metamixup.trust.balance import Balance
 from metamixup.trust.blend import blend
@@ -31,6 +32,8 @@ from metamixup.trust.memory import WIDE, CleanMemory, PredictionMemory, folded
 from metamixup.trust.suspects import Suspect, most_suspicious
 
 WARM_UP = 10  # steps that learn before labels are divided: a network that knows nothing cannot judge
+BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
+UNTOLD = 0.5  # the share of pairs that are blended where nothing tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "learned_steps", "square", "looks")
 
@@ -52,8 +55,6 @@ class Trust(Stage):
     def __init__(self, alpha: float = 1.0, memory: float = 0.2, settle: float = 0.5, guesses: bool = True):
         if not 0 < memory <= 1:
             raise ValueError(f"memory lies in (0, 1], not {memory}")
-        if not 0 <= settle <= 1:
-            raise ValueError(f"settle lies in [0, 1], not {settle}")
         self.beta, self.amount, self.balance = Beta(alpha), Amount(settle), Balance()
         self.samples, self.clean, self.division = PredictionMemory(memory), CleanMemory(memory), Division()
         self.guesses = guesses
@@ -70,25 +71,29 @@ class Trust(Stage):
         generator: torch.Generator,
     ) -> Mixture:
         due, self.steps = self.due, self.steps + 1
-        if due:
-            self.amount.see(max(eta.values(), default=0.0))
         lam = self.draw(pairs, generator)
+        waiting = None if pairs.index is None else self.amount.waits(pairs.index)
         seen = None
         if due:
             part = pairs.first(math.ceil(self.fraction * len(lam)))
             judged_by = None if pairs.meta_labels is None else meta_loss
             batch, meta = self.evidence(model, loss, judged_by, lam[: len(part.partner)])
+            self._learn_amount(batch, meta, part)
             seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
-        truth = self.posterior(pairs, seen)
+        truth, weights = self.posterior(pairs, seen), self._class_weights(pairs)
         lam, trust = (self.control.dealt(values, generator) for values in (lam, self._acting(truth, pairs)))
+        weights = weights if waiting is None else weights * ~waiting
         if truth is None or not self.guesses or pairs.labels.shape[1] > WIDE:
-            return blend(lam, trust * self._class_weights(pairs), pairs, generator)
-        mixture = blend(lam, self._class_weights(pairs), pairs, generator)
+            return blend(lam, trust * weights, pairs, generator)
+        mixture = blend(lam, weights, pairs, generator)
         return replace(mixture, own_labels=with_guesses(pairs.labels, truth, trust))
+
+    def see(self, rate: float) -> None:
+        self.amount.see(rate)
 
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """λ of each pair before trust changes it, (B,)."""
-        lam = self.amount.thinned(self.beta.draw(pairs, generator), pairs, generator)
+        lam = thinned(self.beta.draw(pairs, generator), self.amount.share, pairs, generator)
         return lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
 
     def evidence(
@@ -128,6 +133,19 @@ class Trust(Stage):
             log_p, labels = self.samples.known
             self.division.learn(log_p, labels, self.clean.known)
             self.looks = 0
+
+    def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> None:
+        """Samples without an index cannot wait: the meta images, which are not trained on, stand for them."""
+        losses = world.gathered(batch.losses(pairs.labels[: len(batch.log_p)]))
+        least = min(1.0, BLENDED_PER_WRONG * self.division.strength * self.division.share)
+        if pairs.index is not None:
+            waiting = self.amount.waits(world.gathered(pairs.index))
+            self.amount.learn(losses[~waiting], losses[waiting], self.samples.count, least)
+        elif meta is not None and pairs.meta_labels is not None:
+            self.amount.learn(losses, world.gathered(meta.losses(pairs.meta_labels)), 0, least)
+        else:
+            self.amount.learned = UNTOLD
+        self.amount.learned = 0.5 + self.control.signal(self.amount.learned - 0.5)
 
     def _unit(self, batch: Evidence, meta: Evidence) -> float:
         """The root mean square of gains over the run: in units of its own, a batch that says nothing would look as if
@@ -182,10 +200,13 @@ class Trust(Stage):
         return most_suspicious(self.samples, self.division, k)
 
     def _class_weights(self, pairs: Pairs) -> Tensor:
-        """(B,) 1 while all pairs are blended."""
-        if self.amount.share == 1 or not len(self.balance.seen):
+        """(B,) 1 until the learning rate has fallen."""
+        if self.amount.settling.left == 1 or not len(self.balance.seen):
             return torch.ones(len(pairs.labels), device=pairs.labels.device)
-        return pairs.labels.float() @ self.balance.weights(1 - self.amount.share)
+        return pairs.labels.float() @ self.balance.weights(1 - self.amount.settling.left)
+
+    def records(self) -> dict[str, float]:
+        return self.amount.records()
 
     def state_dict(self) -> dict[str, Any]:
         parts = {name: getattr(self, name).state_dict() for name in PARTS}

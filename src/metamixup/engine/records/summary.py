@@ -44,6 +44,7 @@ def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> 
         "steps": training.steps,
         "losses": last["losses"],
         **{key: last[key] for key in ("lambda_mean", "lambda_quantiles", "lambda_histogram") if key in last},
+        **({"blended": [line["blended"] for line in lines]} if "blended" in last else {}),
         "seconds": round(sum(line["seconds"] for line in lines), 3),
         "train_seconds": round(seconds, 3),
         "cpu_seconds": round(sum(line["cpu_seconds"] for line in lines), 3),
