@@ -66,32 +66,8 @@ ENVIRONMENT = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_P
 ENVIRONMENT += ["HOME", "METAMIXUP_DATA", "METAMIXUP_CACHE", "XDG_CACHE_HOME", "METAMIXUP_TRUST", "COLUMNS", "TERM"]
 OPTIONS = ["--data", "--data-dir", "--model", "--method", "--epochs", "--batch-size", "--lr", "--policy", "--estimator"]
 OPTIONS += ["--weights", "--freeze", "--seed", "--threads", "--config", "--out", "--devices", "--nodes", "--set"]
-TEXTS = [
-    "",
-    "-1",
-    "0",
-    "1e308",
-    "nan",
-    "inf",
-    "x" * 300,
-    "~nosuchuser/x",
-    "\x1b[2J",
-    "../..",
-    "a:b",
-    "=",
-    "epochs",
-    "\udcff",
-]
-TEXTS += [
-    "epochs=",
-    "epochs=nan",
-    "optimizer.lr=1e308",
-    "policy.name=[]",
-    "a.b.c=1",
-    "/dev/full",
-    "/",
-    "99999999999999999999",
-]
+TEXTS = ["", "-1", "0", "1e308", "nan", "inf", "x" * 300, "~nosuchuser/x", "\x1b[2J", "../..", "a:b", "=", "\udcff"]
+TEXTS += ["epochs=", "epochs=nan", "optimizer.lr=1e308", "policy.name=[]", "a.b.c=1", "/dev/full", "/", "9" * 20]
 
 
 @dataclass
@@ -190,24 +166,20 @@ def checkpoint_node(target: Target, chance: random.Random) -> Attack:
         return Attack(what, 2, str(error))
     except Exception:
         return Attack(what, 99, traceback.format_exc())
-    finally:
-        if path[:1] == ("training",):
-            target.training = target.make()
-            target.stepper = Stepper(target.training, target.runtime, print)
+    target.training = target.make()  # what was loaded must not meet the next attack
+    target.stepper = Stepper(target.training, target.runtime, print)
     foreign = isinstance(new, str | list | dict) and new != "dropped" and path[-2:-1] != ("curve",)
     return Attack(what, 0, "", garbage=foreign and "modules" in path)
 
 
+RECORDS = ["config.toml", "metrics.jsonl", "lambda.jsonl", "gallery.json", "summary.json"]
 COMMANDS = [["watch", "run"]] * 4 + [["report", "run"]] * 3 + [["evaluate", "run"], ["export", "run"]]
 COMMANDS += [["train", "--resume", "--out", "run"]]
 
 
 def record_field(target: Target, chance: random.Random) -> Attack:
     """One field of config.toml, metrics.jsonl, lambda.jsonl, gallery.json or summary.json."""
-    run, name = (
-        target.fresh(),
-        chance.choice(["config.toml", "metrics.jsonl", "lambda.jsonl", "gallery.json", "summary.json"]),
-    )
+    run, name = target.fresh(), chance.choice(RECORDS)
     file, garbage = run / name, False
     if name == "config.toml":
         settings, path, new = altered(nested(read_toml(file)), chance, [v for v in VALUES if v is not None])

@@ -12,7 +12,8 @@ from torch import Tensor
 def mismatch(found: Any, own: Any, name: str = "state") -> str | None:
     """What in `found` is not as in `own`, in words; None if all fits.
 
-    A section that is empty in a run that has just begun may hold anything, and a tensor that is empty may be long.
+    A section that is empty in a run that has just begun may hold anything, and a side of a tensor without length
+    yet may have any.
     """
     if isinstance(own, Tensor):
         return _tensor_mismatch(found, own, name)
@@ -64,8 +65,8 @@ def _is_rate(value: Any) -> bool:
 
 
 def _tensor_mismatch(found: Any, own: Tensor, name: str) -> str | None:
-    fits = isinstance(found, Tensor) and found.dtype == own.dtype
-    if fits and (found.shape == own.shape or (own.ndim and not len(own) and found.shape[1:] == own.shape[1:])):
+    fits = isinstance(found, Tensor) and found.dtype == own.dtype and found.ndim == own.ndim
+    if fits and all(size in (there, 0) for size, there in zip(own.shape, found.shape, strict=True)):
         return None
     return f"{name} is {_told(found)} in place of {_told(own)}"
 
