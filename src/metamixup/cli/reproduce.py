@@ -1,5 +1,6 @@
 """`metamixup reproduce`: a table of the paper, run as a grid."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +31,9 @@ def reproduce(
     ] = None,
     on: Annotated[str, typer.Option(help="Where: local, or ray.")] = "local",
     address: Annotated[str | None, typer.Option(help="A Ray cluster; else $RAY_ADDRESS, or this machine.")] = None,
+    code: Annotated[
+        list[str] | None, typer.Option(help="A package.module:Class that the recipe may import. May be given again.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the grid and its expected cost.")] = False,
     collect: Annotated[
         bool, typer.Option("--collect", help="Write the files from what is finished; run nothing.")
@@ -52,9 +56,9 @@ def reproduce(
     name = Path(table).stem
     place = out or Path("runs") / (f"{name}-quick" if quick else name)
     if collect:
-        collect_table(table, choice, place)
+        collect_table(table, choice, place, code or ())
     else:
-        run_table(table, choice, place, dry_run, jobs, on, address)
+        run_table(table, choice, place, dry_run, jobs, on, address, code or ())
 
 
 def run_table(
@@ -65,13 +69,15 @@ def run_table(
     jobs: int | None = None,
     on: str = "local",
     address: str | None = None,
+    code: Sequence[str] = (),
 ) -> None:
     from metamixup.cli.grid_view import GridView
-    from metamixup.tables.recipe import load_recipe
-    from metamixup.tables.reproduce import Reproduction
+    from metamixup.settings.resolve import resolve
 
-    reproduction = Reproduction(load_recipe(name), choice, out)
+    reproduction = planned(name, choice, out, code)
     if dry_run:
+        for cell in reproduction.cells:
+            resolve(cell.given)  # an unknown row or setting is told now
         print_grid(reproduction)
         return
     runner, at_once = make_runner(on, address, out)
@@ -86,11 +92,17 @@ def run_table(
         raise typer.Exit(1)
 
 
-def collect_table(name: str, choice: "Choice", out: Path) -> None:
-    from metamixup.tables.recipe import load_recipe
+def planned(name: str, choice: "Choice", out: Path, code: Sequence[str]) -> "Reproduction":
+    from metamixup.tables.recipe import load_recipe, refuse_strange_code
     from metamixup.tables.reproduce import Reproduction
 
-    reproduction = Reproduction(load_recipe(name), choice, out)
+    recipe = load_recipe(name)
+    refuse_strange_code(recipe, name, code)
+    return Reproduction(recipe, choice, out)
+
+
+def collect_table(name: str, choice: "Choice", out: Path, code: Sequence[str] = ()) -> None:
+    reproduction = planned(name, choice, out, code)
     grid = reproduction.collect(make_runner("local", None, out)[0])
     done = f"{grid.count('skipped')} of {len(grid.runs)} runs are finished"
     print(f"{done}; {out / 'table.md'}, .json, .html and records.jsonl")

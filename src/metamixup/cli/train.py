@@ -66,6 +66,7 @@ def given_settings(
     recipe: str | None, config: Path | None, flags: dict[str, Any], assignments: list[str]
 ) -> dict[str, Any]:
     """What the user named, by dotted key: the recipe, the file, then flags, then --set; the later wins."""
+    from metamixup.settings.code import refuse_code
     from metamixup.settings.config import read_toml
     from metamixup.settings.dotted import nested
     from metamixup.settings.recipe import read_recipe
@@ -75,8 +76,14 @@ def given_settings(
     given = read_recipe(recipe) if recipe is not None else {}
     given |= read_toml(config) if config is not None else {}
     refuse_unknown(nested(given), str(config))  # a mistake in the file is told with its name
-    given |= {key: value for key, value in flags.items() if value is not None}
-    return with_whole_paths(given | dict(parse_assignment(text) for text in assignments))
+    typed = {key: value for key, value in flags.items() if value is not None}
+    typed |= dict(parse_assignment(text) for text in assignments)
+    refuse_code({key: value for key, value in given.items() if key not in typed}, str(config), set(_texts(typed)))
+    return with_whole_paths(given | typed)
+
+
+def _texts(values: dict[str, Any]) -> list[str]:
+    return [value for value in values.values() if isinstance(value, str)]
 
 
 def run_training(

@@ -29,21 +29,22 @@ def own_model(name: str, **facts: Any) -> nn.Module:
     return model
 
 
-def find_function(name: str) -> Callable[..., Any]:
+def find_function(name: str, kind: str = "model") -> Callable[..., Any]:
+    """A function or class by `package.module:name`. `kind` is what it should make, for the messages."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
-        raise UserError(f"model {name!r}: write package.module:function")
-    module = import_here(module_name, name)
+        raise UserError(f"{kind} {name!r}: write package.module:name")
+    module = import_here(module_name, f"{kind} {name!r}")
     if not hasattr(module, attribute):
         functions = [k for k, v in vars(module).items() if callable(v) and not k.startswith("_")]
         raise unknown(f"function of {module_name}", attribute, functions)
     function = getattr(module, attribute)
     if not callable(function):
-        raise UserError(f"model {name!r}: {attribute} is a {type(function).__name__}, not a function")
+        raise UserError(f"{kind} {name!r}: {attribute} is a {type(function).__name__}, not a function or class")
     return function
 
 
-def import_here(module_name: str, name: str) -> Any:
+def import_here(module_name: str, what: str) -> Any:
     """Import with the current folder on the path: an installed command does not have it there."""
     here = os.getcwd()
     if here not in sys.path:
@@ -51,4 +52,4 @@ def import_here(module_name: str, name: str) -> Any:
     try:
         return importlib.import_module(module_name)
     except ImportError as error:
-        raise UserError(f"model {name!r}: cannot import {module_name!r} from {here}: {error}") from error
+        raise UserError(f"{what}: cannot import {module_name!r} from {here}: {error}") from error

@@ -66,7 +66,7 @@ def _found(folder: RunFolder, given: dict[str, Any]) -> dict[str, Any] | None:
     """The run in that folder as plain data, its summary if it is finished; None if there is no run."""
     if not folder.config.exists():
         return None
-    stored = read_config(folder.config, given.get("model"))
+    stored = read_config(folder.config, list(given.values()))
     problem = contradiction(given, stored)
     if problem:
         raise UserError(f"--resume: {problem} ({folder.config}); drop it or choose another --out")

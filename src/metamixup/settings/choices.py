@@ -1,7 +1,7 @@
 """The sections of settings that policies and estimators have, each read off its constructor."""
 
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -9,6 +9,7 @@ from metamixup.choices import DEFAULT_POLICY, POLICIES, Choice
 from metamixup.choices import ESTIMATORS as estimators
 from metamixup.errors import unknown
 from metamixup.policy import Policy
+from metamixup.settings.code import find, is_code
 from metamixup.settings.section import Chosen, section_of
 
 # Trust finds its own evidence: that is no estimator of ∇λ, but a name where one is asked for.
@@ -23,16 +24,26 @@ class EstimatorSettings(Chosen):
 
 
 @cache
-def policy_section(name: str) -> type[Chosen]:
+def policy_maker(name: str) -> Any:
+    """The class of a policy by name, or a user's own by `package.module:Class`."""
+    if is_code(name):
+        return find("policy", name)
     if name not in POLICIES:
-        raise unknown("policy", name, POLICIES)
-    return section_of(name, POLICIES[name].maker)
+        raise unknown("policy", name, [*POLICIES, "package.module:Class"])
+    return POLICIES[name].maker
+
+
+@cache
+def policy_section(name: str) -> type[Chosen]:
+    return section_of(name, policy_maker(name))
 
 
 @cache
 def estimator_section(name: str) -> type[Chosen]:
+    if is_code(name):
+        return section_of(name, find("estimator", name), EstimatorSettings)
     if name not in ESTIMATORS:
-        raise unknown("estimator", name, ESTIMATORS)
+        raise unknown("estimator", name, [*ESTIMATORS, "package.module:Class"])
     return section_of(name, ESTIMATORS[name].maker, EstimatorSettings)
 
 

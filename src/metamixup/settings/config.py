@@ -1,7 +1,7 @@
 """Settings in files: TOML of the user's own, and the config.toml of a run."""
 
-import os
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import tomli_w
 
 from metamixup.errors import UserError
 from metamixup.settings.choices import estimator_section, policy_section
+from metamixup.settings.code import refuse_code
 from metamixup.settings.dotted import flat, nested
 from metamixup.settings.forms import FORMER
 from metamixup.settings.methods import with_control
@@ -25,7 +26,7 @@ FORMER_POLICY_KEYS = (
 def read_toml(path: Path) -> dict[str, Any]:
     """The dotted keys of a TOML file."""
     try:
-        found = flat(tomllib.loads(path.read_text(encoding="utf-8")))
+        found = flat(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -68,19 +69,16 @@ def _former_estimator(former: dict[str, Any]) -> dict[str, Any]:
     return {f"estimator.{key}": former[f"estimator.{key}"] for key in own if f"estimator.{key}" in former}
 
 
-def read_config(path: Path, named: str | None = None) -> Settings:
+def read_config(path: Path, named: Collection[Any] = ()) -> Settings:
     """The settings of a run as they were resolved: no default of today's version comes in.
 
-    A run folder may come from anybody, and a model may be code: it is let through only where the user has named it,
-    by `named` or in $METAMIXUP_TRUST.
+    named: code that the user has named on the command line; other code is refused.
     """
-    settings = check(nested(read_toml(path)), str(path))
-    if ":" in settings.model and settings.model not in (named, os.environ.get("METAMIXUP_TRUST")):
-        raise UserError(
-            f"{path}: the model {settings.model!r} is code that would be imported and run. If you trust it, name it: "
-            f"train --resume --model {settings.model}, or METAMIXUP_TRUST={settings.model} before any command"
-        )
-    return settings
+    values = read_toml(path)
+    if not values:
+        raise UserError(f"{path} is empty, so this run cannot be told; choose another --out and train it again")
+    refuse_code(values, str(path), named)
+    return check(nested(values), str(path))
 
 
 def write_config(path: Path, settings: Settings) -> None:

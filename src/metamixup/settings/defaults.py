@@ -3,8 +3,9 @@
 import math
 from typing import Any
 
-from metamixup.choices import POLICIES
 from metamixup.data.glance import Glance, glance
+from metamixup.policy import Policy
+from metamixup.settings.choices import policy_maker
 from metamixup.settings.schema import Settings
 
 BY_DATA: dict[str, dict[str, Any]] = {
@@ -47,6 +48,9 @@ def photo_defaults(seen: Glance, images: int) -> dict[str, Any]:
 def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
     """What suits a policy: the estimator and the rhythm that its class names. Half a meta batch is enough for trust. No
     policy decides which images are trained on."""
-    maker: Any = POLICIES[name].maker
-    suits = {"estimator.name": maker.default_estimator or "evidence", "estimator.every": maker.every}
+    maker = policy_maker(name)
+    suits = {
+        "estimator.name": getattr(maker, "default_estimator", Policy.default_estimator) or "evidence",
+        "estimator.every": getattr(maker, "every", Policy.every),
+    }
     return suits | ({"meta.batch_size": max(batch_size // 2, 2)} if name == "trust" else {})

@@ -12,6 +12,7 @@ from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
 from metamixup.methods.supervised import Reweighted, Supervised
 from metamixup.methods.tuned_head import TunedHead
+from metamixup.settings.code import about, find, is_code
 from metamixup.settings.forms import FORMER, FORMS, NO_MIXING
 from metamixup.settings.schema import Settings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
@@ -78,15 +79,30 @@ METHODS: dict[str, MethodEntry] = {
 def method_entry(name: str) -> MethodEntry:
     if name in FORMER:
         raise UserError(f"method {name!r} is called {FORMER[name]!r} now")
+    if is_code(name):
+        found = find("method", name)
+        defaults = {**NO_MIXING, **getattr(found, "defaults", {})}
+        return MethodEntry(about(found), lambda settings: _own(found, name), defaults)
     if name not in METHODS:
-        raise unknown("method", name, METHODS)
+        raise unknown("method", name, [*METHODS, "package.module:Class"])
     return METHODS[name]
+
+
+def _own(maker: Callable[[], Any], name: str) -> Method:
+    """A user's own class serves where it is made without arguments and is a `Method`."""
+    try:
+        made = maker()
+    except TypeError as error:
+        raise UserError(f"method {name!r} could not be made: {error}; every parameter needs a default") from error
+    if not isinstance(made, Method):
+        raise UserError(f"method {name!r} makes a {type(made).__name__}, not a metamixup.methods.method.Method")
+    return made
 
 
 def with_control(given: dict[str, Any]) -> dict[str, Any]:
     """`method = "trustmix:reverse"` as the two settings that it is short for. The one place that knows the colon."""
     method = given.get("method")
-    if not isinstance(method, str) or ":" not in method:
+    if not isinstance(method, str) or ":" not in method or is_code(method):
         return given
     name, _, control = method.partition(":")
     if control not in CONTROLS:

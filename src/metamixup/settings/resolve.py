@@ -57,7 +57,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
         raise UserError(f"--set {text!r}: expected key=value, for example --set policy.step_size=5")
-    if key.strip() not in known_keys():
+    if key.strip() not in known_keys() and not key.strip().startswith(("policy.", "estimator.")):
         raise UserError(f"--set: {unknown('setting', key.strip(), known_keys())}")
     try:
         return key.strip(), tomllib.loads(f"value = {value.strip()}")["value"]

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 
 from metamixup.errors import UserError, unknown
 from metamixup.settings.choices import DEFAULTS, SECTIONS, EstimatorSettings, choice_keys
+from metamixup.settings.code import is_code
 from metamixup.settings.dotted import flat
 from metamixup.settings.forms import DEFAULT
 from metamixup.settings.section import Chosen, Section, not_applying
@@ -182,9 +183,15 @@ def check(values: dict[str, Any], where: str = "settings") -> Settings:
 
 
 def refuse_unknown(values: dict[str, Any], where: str) -> None:
+    own = tuple(f"{what}." for what in SECTIONS if is_code(_name(values, what)))  # has keys of its own
     for key in flat(values):
-        if key not in known_keys() and key not in Settings.model_fields:
+        if key not in known_keys() and key not in Settings.model_fields and not key.startswith(own):
             raise UserError(f"{where}: {unknown('setting', key, known_keys())}")
+
+
+def _name(values: dict[str, Any], what: str) -> Any:
+    section = values.get(what)
+    return section.get("name") if isinstance(section, dict) else None
 
 
 def _check_section(what: str, value: Any) -> None:

@@ -4,6 +4,7 @@ Adding a table is adding a TOML file to `paper/`; adding a method to a table is 
 """
 
 import tomllib
+from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from metamixup.errors import UserError, unknown
+from metamixup.settings.code import refuse_code
+from metamixup.settings.dotted import flat
 
 Values = dict[str, Any]
 
@@ -119,8 +122,27 @@ def _refuse_namesakes(columns: list[str]) -> None:
             raise ValueError(f"{columns.count(name)} columns are called {name}; give each a `name` of its own")
 
 
+def refuse_strange_code(recipe: Recipe, where: str, named: Collection[str] = ()) -> None:
+    """Raise if a recipe file would import code that the user has not named, before anything of it is used."""
+    variants = (recipe.full, recipe.quick)
+    columns = [column for variant in variants for column in variant.columns]
+    settings = [variant.base for variant in variants]
+    settings += [values for variant in variants for values in variant.adjust.values()]
+    settings += [values for column in columns for values in (column.settings, *column.adjust.values())]
+    settings += [row.settings for row in recipe.rows.values()]
+    for values in settings:
+        refuse_code(flat(values), where, named)
+    for column in columns:
+        refuse_code({"data": column.data, "model": column.model}, where, named)
+    for name, row in recipe.rows.items():
+        refuse_code({"method": row.method or name}, where, named)
+
+
 def known_tables() -> list[str]:
     return sorted(p.name.removesuffix(".toml") for p in _paper().iterdir() if p.name.endswith(".toml"))
+
+
+PARTS = (Recipe, Variant, Column, Row, Published)
 
 
 def load_recipe(name: str) -> Recipe:
@@ -135,7 +157,7 @@ def load_recipe(name: str) -> Recipe:
 
 def read_recipe(path: Path) -> Recipe:
     try:
-        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -150,14 +172,19 @@ def _problems(error: ValidationError) -> list[str]:
     for found in error.errors():
         where = ".".join(str(part) for part in found["loc"])
         if found["type"] == "extra_forbidden":
-            told.append(f"{where}: {unknown('key', str(found['loc'][-1]), _keys())}")
+            told.append(f"{where}: {_misplaced(str(found['loc'][-1]))}")
         else:
             told.append(f"{where}: {found['msg'].removeprefix('Value error, ')}".removeprefix(": "))
     return told
 
 
+def _misplaced(key: str) -> str:
+    homes = [part.__name__.lower() for part in PARTS if key in part.model_fields]
+    return f"key {key!r} belongs to a {' or a '.join(homes)}, not here" if homes else str(unknown("key", key, _keys()))
+
+
 def _keys() -> list[str]:
-    return sorted({key for part in (Recipe, Variant, Column, Row, Published) for key in part.model_fields})
+    return sorted({key for part in PARTS for key in part.model_fields})
 
 
 def _paper() -> Any:

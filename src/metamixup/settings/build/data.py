@@ -12,16 +12,31 @@ from metamixup.data.folder.workers import Progress
 from metamixup.data.subset import take_selection, take_subset
 from metamixup.data.whiten import scaled
 from metamixup.errors import DataError, UserError
+from metamixup.settings.code import find, is_code
 from metamixup.settings.schema import CorruptSettings, Settings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
 
 def build_data(settings: Settings, progress: Progress | None = None) -> DataSet:
-    found = data.load(settings.data, settings.data_dir, settings.image_size, progress)
+    found = (
+        own_data(settings.data)
+        if is_code(settings.data)
+        else data.load(settings.data, settings.data_dir, settings.image_size, progress)
+    )
     if settings.selection is not None:
         found = take_selection(found, settings.selection, settings.seed)
     found = found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
     return scaled(found, settings.pixels)
+
+
+def own_data(name: str) -> DataSet:
+    """What a user's own `package.module:function` gives, called without arguments."""
+    found = find("data", name)()
+    if not isinstance(found, DataSet):
+        raise UserError(
+            f"data {name!r} gave a {type(found).__name__}, not a DataSet; metamixup.data.from_arrays makes one"
+        )
+    return found
 
 
 def corrupt(settings: CorruptSettings, found: DataSet, parts: Split, seed: int) -> tuple[DataSet, Split, Tensor]:

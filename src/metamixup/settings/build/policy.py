@@ -24,6 +24,8 @@ def build_stage(settings: Settings, **facts: Any) -> Stage:
 
 def make_policy(settings: Settings, **facts: Any) -> Policy | Stage:
     policy: Policy | Stage = settings.policy.make(**{**FACTS, **facts})
+    if not isinstance(policy, Policy | Stage):
+        raise UserError(f"policy {settings.policy.name!r} makes a {type(policy).__name__}, not a Policy or a Stage")
     if settings.control is None:
         return policy
     if not policy.learned:
