@@ -4,6 +4,7 @@ import ast
 import hashlib
 import os
 import pickle
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -182,7 +183,7 @@ def test_a_model_of_code_in_a_run_folder_is_not_imported(place, command, capsys)
     """`config.toml` may name a function of a module that was handed over with it."""
     (place / "planted.py").write_text("import os\nos.mkdir('mark')\ndef net(num_classes): pass\n")
     config = place / "run" / "config.toml"
-    config.write_text(config.read_text().replace('model = "cnn3"', 'model = "planted:net"'))
+    config.write_text(re.sub("(?m)^model = .*$", 'model = "planted:net"', config.read_text()))
     assert "planted:net" in config.read_text()
     if "--resume" in command:
         (place / "run" / "summary.json").unlink()

