@@ -39,6 +39,8 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
         console.print(f"test error over several views of each image: {summary['test_error_views']:.2f} %")
     for line in mixing(summary):
         console.print(line, markup=False)
+    for text in summary.get("remarks", []):
+        console.print(f"note: {text}", markup=False, soft_wrap=True)
     spent = {key: summary.get(key, 0.0) for key in ("train_seconds", "loader_share", "meta_share")}
     seconds = f"{spent['train_seconds']:.1f} s of training"
     shares = f"loader {100 * spent['loader_share']:.1f} %, meta stage {100 * spent['meta_share']:.1f} %"

@@ -75,6 +75,10 @@ class Stage:
         """Numbers for the record of an epoch."""
         return {}
 
+    def remarks(self) -> list[str]:
+        """What a person should know at the end of a run, a sentence each."""
+        return []
+
     def state_dict(self) -> dict[str, Any]:
         raise NotImplementedError
 

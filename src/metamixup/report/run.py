@@ -38,6 +38,7 @@ def run_context(records: Records) -> dict[str, Any]:
         or records.path.name,
         "subtitle": _subtitle(records),
         "missing": [*records.missing, *lambdas.pop("missing"), *predictions.pop("missing")],
+        "remarks": records.summary.get("remarks", []),
         "cards": _cards(records),
         "charts": charts,
         "epoch_table": _epoch_table(records),

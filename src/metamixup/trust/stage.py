@@ -36,6 +36,7 @@ BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of 
 UNTOLD = 0.5  # the share of pairs that are blended where nothing tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "learned_steps", "square", "looks")
+MOST_WRONG = 0.9  # a larger share of wrong labels is not believed
 
 
 class Trust(Stage):
@@ -207,6 +208,18 @@ class Trust(Stage):
 
     def records(self) -> dict[str, float]:
         return self.amount.records()
+
+    def remarks(self) -> list[str]:
+        share, ignored = self.division.share, self.samples.ignored + self.clean.ignored
+        found = []
+        if not self.division.strength:
+            found.append("the policy found no labels to distrust: it mixed as MixUp does")
+        elif share > MOST_WRONG:
+            text = f"the policy took {100 * share:.0f} % of the labels for wrong, which is hardly true"
+            found.append(f"{text}; are the labels of the meta set right?")
+        if ignored:
+            found.append(f"{ignored} predictions were not finite, and nothing was learned from them")
+        return found
 
     def state_dict(self) -> dict[str, Any]:
         parts = {name: getattr(self, name).state_dict() for name in PARTS}

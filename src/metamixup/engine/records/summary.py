@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from metamixup.engine.records.remarks import remarks
 from metamixup.engine.records.summary_check import is_number
 from metamixup.engine.training import Training
 
@@ -42,9 +43,10 @@ def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> 
         "parameters": sum(p.numel() for p in training.model.parameters()),
         "epochs": training.epochs,
         "steps": training.steps,
+        "remarks": remarks(training, lines),
         "losses": last["losses"],
         **{key: last[key] for key in ("lambda_mean", "lambda_quantiles", "lambda_histogram") if key in last},
-        **({"blended": [line["blended"] for line in lines]} if "blended" in last else {}),
+        **({"blended": [line.get("blended") for line in lines]} if "blended" in last else {}),
         "seconds": round(sum(line["seconds"] for line in lines), 3),
         "train_seconds": round(seconds, 3),
         "cpu_seconds": round(sum(line["cpu_seconds"] for line in lines), 3),

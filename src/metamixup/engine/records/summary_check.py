@@ -64,6 +64,7 @@ KNOWN: dict[str, Check] = {
     **dict.fromkeys(("seconds", "train_seconds", "cpu_seconds", "loader_share", "meta_share"), is_number),
     **dict.fromkeys(("parameters", "epochs", "steps"), _count),
     "classes": _all(_text),
+    "remarks": _all(_text),
     "images": _section(_count),
     "losses": _section(_score),
     "best_by_meta": lambda value: value is None or (_section(_score)(value) and "epoch" in value),

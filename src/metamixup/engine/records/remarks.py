@@ -1,0 +1,49 @@
+"""What a person should know of a finished run without looking for it: that it learned nothing, or had too little to
+learn from. One plain sentence each, at the end of the run and on its page."""
+
+import math
+from typing import Any
+
+from metamixup.engine.records.summary_check import is_number
+from metamixup.engine.training import Training
+
+FEWEST_CLEAN = 10  # meta images of a class
+FALLEN = 0.98  # a loss that is still above this share of its first value has not fallen
+
+
+def remarks(training: Training, lines: list[dict[str, Any]]) -> list[str]:
+    """`lines`: those of metrics.jsonl."""
+    found = [_guessing(training, lines[-1]), _loss_that_stayed(lines), _few_clean(training)]
+    return [text for text in found if text is not None] + training.stage.remarks()
+
+
+def _guessing(training: Training, last: dict[str, Any]) -> str | None:
+    """Within chance of what a coin would say: two deviations of the error of as many guesses as there are images."""
+    error, tested = last.get("test_error"), training.about.get("images", {}).get("test", 0)
+    chance = 1 / training.num_classes
+    doubt = 2 * math.sqrt(chance * (1 - chance) / max(1, tested))
+    if not is_number(error) or error < 100 * (1 - chance - doubt):
+        return None
+    return (
+        f"it learned nothing: a test error of {error:.1f} % is no better than guessing among {training.num_classes} "
+        "classes; another --lr (a tenth of it first), more --epochs or a network with BatchNorm may help"
+    )
+
+
+def _loss_that_stayed(lines: list[dict[str, Any]]) -> str | None:
+    """Of the first named loss: others may grow by design, as their weight is ramped up."""
+    name = next(iter(lines[0]["losses"]), "")
+    first, last = (line["losses"].get(name) for line in (lines[0], lines[-1]))
+    if len(lines) < 3 or not (is_number(first) and is_number(last)) or last < FALLEN * first:
+        return None
+    return f"the loss did not fall: {first:.3g} in the first epoch, {last:.3g} in the last; try a lower --lr"
+
+
+def _few_clean(training: Training) -> str | None:
+    meta = training.about.get("images", {}).get("meta", 0)
+    if not training.stage.learned or not 0 < meta < FEWEST_CLEAN * training.num_classes:
+        return None
+    return (
+        f"the meta set has {meta} images for {training.num_classes} classes, too few to judge labels by; "
+        f"{FEWEST_CLEAN} or more of each class serve better (meta.per_class, or a folder meta/)"
+    )

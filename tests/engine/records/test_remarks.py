@@ -1,0 +1,47 @@
+"""A run that learned nothing says so, in one plain line each; one that learned says nothing."""
+
+import pytest
+from engine.toy_runs import run, toy_training
+
+from metamixup.engine.records.remarks import remarks
+from metamixup.trust import Trust
+
+IMAGES = {"images": {"train": 200, "meta": 60, "test": 300}}
+
+
+def line(epoch=1, error=20.0, loss=1.0):
+    return {"epoch": epoch, "test_error": error, "losses": {"supervised": loss, "unlabelled": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "about", "told"),
+    [
+        ([line(), line(2, 15.0, 0.5), line(3, 10.0, 0.3)], IMAGES, []),
+        ([line(error=66.0)], IMAGES, ["no better than guessing among 3 classes"]),
+        ([line(error=62.5)], IMAGES, ["no better than guessing"]),  # 66.7 − 62.5 is within chance for 300 images
+        ([line(error=50.0)], IMAGES, []),
+        (
+            [line(), line(2), line(3, loss=1.1)],
+            IMAGES,
+            ["did not fall: 1 in the first epoch, 1.1 in the last"],
+        ),
+        ([line()], {"images": {"train": 9, "meta": 12, "test": 300}}, ["12 images for 3 classes, too few"]),
+        ([line(error=None)], {}, []),
+    ],
+)
+def test_what_is_said(lines, about, told):
+    training = toy_training(about=about)
+    found = remarks(training, lines)
+    assert len(found) == len(told)
+    assert all(words in text for words, text in zip(told, found, strict=True))
+
+
+def test_a_policy_that_distrusted_nothing_or_lost_predictions_says_so():
+    stage = Trust()
+    assert stage.remarks() == ["the policy found no labels to distrust: it mixed as MixUp does"]
+    stage.samples.ignored = 3
+    assert "3 predictions were not finite" in stage.remarks()[1]
+
+
+def test_it_stands_in_the_summary(tmp_path):
+    assert isinstance(run(toy_training(), tmp_path)["remarks"], list)
