@@ -3,6 +3,7 @@
 import typer
 
 from metamixup import __version__
+from metamixup.cli.audit import audit
 from metamixup.cli.bench import bench
 from metamixup.cli.data import data
 from metamixup.cli.doctor import doctor
@@ -48,6 +49,7 @@ app.command()(ls)
 app.command()(predict)
 app.add_typer(data, name="data")
 app.command()(report)
+app.command()(audit)
 app.command()(export)
 app.command()(doctor)
 app.command()(bench)

@@ -14,7 +14,11 @@ from metamixup.report.grid import grid_context, is_grid
 from metamixup.report.run import run_context
 from metamixup.storage import finite, write_output
 
-_SCRIPTS = {"run": ("theme.js", "chart.js", "heat.js", "run.js"), "grid": ("theme.js", "grid.js")}
+_SCRIPTS = {
+    "run": ("theme.js", "chart.js", "heat.js", "run.js"),
+    "grid": ("theme.js", "grid.js"),
+    "audit": ("theme.js", "audit.js"),
+}
 
 
 def write_page(path: Path, out: Path) -> list[str]:

@@ -102,13 +102,9 @@ class Division:
         rounds = FIRST_ROUNDS if self.fit is None else ROUNDS
         q = beliefs(log_p, tau)
         even = even_mistakes(q, labels, 0.2 if self.fit is None else self.fit.even, rounds)
-        confusion = _evenly(even, q.shape[1], q) if self.fit is None else self.fit.confusion.to(q)
-        lean = LEAN * _evenly(even, q.shape[1], q)
-        given = one_hot(labels, q.shape[1]).to(q)
-        for _ in range(rounds):
-            joint = q * confusion.T[labels]
-            counts = (joint / joint.sum(1, keepdim=True)).T @ given + lean
-            confusion = counts / counts.sum(1, keepdim=True)
+        alike = evenly(even, q.shape[1], q)
+        start = alike if self.fit is None else self.fit.confusion.to(q)
+        confusion = learn_confusion(q, labels, start, alike, rounds)
         joint = q * confusion.T[labels]
         total = joint.sum(1)
         own = joint.gather(1, labels[:, None])[:, 0]
@@ -155,7 +151,17 @@ def even_mistakes(q: Tensor, labels: Tensor, share: float, rounds: int) -> float
     return share
 
 
-def _evenly(share: float, classes: int, like: Tensor) -> Tensor:
+def learn_confusion(q: Tensor, labels: Tensor, start: Tensor, alike: Tensor, rounds: int) -> Tensor:
+    """T by expectation–maximisation from `start`, leaning towards `alike`; all (C, C). q: (n, C); labels: (n,)."""
+    confusion, given = start, one_hot(labels, q.shape[1]).to(q)
+    for _ in range(rounds):
+        joint = q * confusion.T[labels]
+        counts = (joint / joint.sum(1, keepdim=True)).T @ given + LEAN * alike
+        confusion = counts / counts.sum(1, keepdim=True)
+    return confusion
+
+
+def evenly(share: float, classes: int, like: Tensor) -> Tensor:
     """(C, C) with 1 − share on its diagonal and the rest alike."""
     others = share / max(classes - 1, 1)
     return torch.full((classes, classes), others, dtype=like.dtype, device=like.device).fill_diagonal_(1 - share)

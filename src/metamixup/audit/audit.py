@@ -1,0 +1,97 @@
+"""The audit itself: from labelled images to the ranked list."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from metamixup import models
+from metamixup.audit.cross_validation import Inputs, Plan, Predictions, out_of_sample
+from metamixup.audit.duplicates import duplicates
+from metamixup.audit.findings import Audit, Finding
+from metamixup.audit.images import Labelled
+from metamixup.audit.judge import Judgement, judge
+from metamixup.data.augment import Augment
+from metamixup.data.stream import Normalise
+from metamixup.errors import UserError
+
+MODEL = "cnn-bn"
+FEWEST = 3  # images a class, for every fold to be trained on one
+STRANGE = 6.0  # times the median distance from its neighbours
+HOW = "each image is judged by networks that were not trained on it"
+
+
+def audit_images(
+    found: Labelled,
+    plan: Plan | None = None,
+    model: str = MODEL,
+    seed: int = 0,
+    heard: Callable[[float], None] = lambda share: None,
+) -> Audit:
+    """Train small networks on parts of the images, and judge every label by those that have not seen it."""
+    plan = plan or fitting_plan(found)
+    check(found, plan)
+    channels, *size = found.images.shape[1:]
+
+    def make() -> nn.Module:
+        return models.build(model, len(found.classes), channels, (size[0], size[1]))
+
+    seen = out_of_sample(make, inputs_of(found), found.labels, len(found.classes), plan, seed, heard)
+    return listed(found, judge(seen, found.labels, seed), seen)
+
+
+def fitting_plan(found: Labelled) -> Plan:
+    """More folds where images are few: each network is then trained on more of them."""
+    return Plan(folds=5 if len(found.labels) < 2000 else 3)
+
+
+def check(found: Labelled, plan: Plan) -> None:
+    counts = found.labels.bincount(minlength=len(found.classes))
+    if int(counts.min()) < FEWEST:
+        name = found.classes[int(counts.argmin())]
+        raise UserError(f"class {name!r} has {int(counts.min())} readable images; an audit needs {FEWEST} of each")
+
+
+def inputs_of(found: Labelled) -> Inputs:
+    """Normalised; for training mirrored and shifted a little, where the images allow it."""
+    normalise = Normalise(found.mean, found.std, found.images)
+    augment = Augment(flip=found.flips, shift=found.images.shape[-1] // 16)
+
+    def inputs(index: Tensor, random: torch.Generator | None) -> Tensor:
+        images = found.images[index]
+        return normalise(images if random is None else augment(images, random))
+
+    return inputs
+
+
+def listed(found: Labelled, judged: Judgement, seen: Predictions | None = None, how: str = HOW) -> Audit:
+    """The list of a judgement, the most suspicious first; files that cannot be read at its end."""
+    likely = judged.likely(found.labels).tolist()
+    twins = dict(_with_twin(duplicates(found.images, found.labels)))
+    strange = _strangers(judged, seen)
+    findings = []
+    for k, wrong in enumerate(judged.wrong.tolist()):
+        names = found.names[k], found.classes[int(found.labels[k])]
+        if k in twins:
+            note = found.names[twins[k]]
+            findings.append(Finding(*names, found.classes[likely[k]], max(wrong, 0.5), "duplicate", k, note))
+        elif k in strange:
+            findings.append(Finding(*names, "", max(wrong, 0.5), "stranger", k))
+        else:
+            findings.append(Finding(*names, found.classes[likely[k]], wrong, "label", k))
+    findings.sort(key=lambda finding: -finding.wrong)
+    lost = [Finding(file, given, "", 0.0, "unreadable", note=problem) for file, given, problem in found.unreadable]
+    low, high = judged.low, judged.high
+    return Audit(found.name, len(found.labels), found.classes, judged.share, low, high, findings + lost, how)
+
+
+def _with_twin(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [both for first, second in pairs for both in ((first, second), (second, first))]
+
+
+def _strangers(judged: Judgement, seen: Predictions | None) -> set[int]:
+    """Images that no class claims and that lie far from all others."""
+    if seen is None:
+        return set()
+    unclaimed = seen.log_p.max(1).values < seen.log_p.max(1).values.quantile(0.1)
+    return set((unclaimed & (seen.distance > STRANGE)).nonzero()[:, 0].tolist())

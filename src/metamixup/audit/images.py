@@ -1,0 +1,71 @@
+"""What is audited: labelled images with their names, from a folder, a data set or a run."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metamixup import data
+from metamixup.data import DataSet
+from metamixup.data.folder.decode import decode, without_pillow_warnings
+from metamixup.data.folder.folder import image_shape
+from metamixup.data.folder.tree import ImageFile, readable, scan
+from metamixup.data.images import statistics
+from metamixup.errors import DataError
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """names: a file, relative to the folder, or a position in the training set; images: (N, C, H, W); labels: (N,);
+    unreadable: (file, class, problem)."""
+
+    name: str
+    names: list[str]
+    images: Tensor
+    labels: Tensor
+    classes: tuple[str, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    flips: bool = True
+    unreadable: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def labelled_images(source: str, data_dir: str | None = None, image_size: int | None = None) -> Labelled:
+    """All labelled images of a folder, or the training images of a data set by name."""
+    if Path(source).is_dir():
+        return from_folder(Path(source), image_size)
+    return from_set(data.load(source, data_dir, image_size))
+
+
+def from_set(found: DataSet) -> Labelled:
+    names = [f"train/{k}" for k in range(len(found.train))]
+    images, labels = found.train.images, found.train.labels
+    return Labelled(found.name, names, images, labels, found.classes, found.mean, found.std, found.flips)
+
+
+def from_folder(root: Path, image_size: int | None = None) -> Labelled:
+    """Files that cannot be read are named and left out."""
+    tree = scan(root)
+    files = [*tree.train, *(tree.test or [])]
+    channels, size, _ = image_shape([file.path for file in files], image_size)
+    kept: list[ImageFile] = []
+    pixels, unreadable = [], []
+    with without_pillow_warnings():
+        for file in files:
+            try:
+                pixels.append(decode(file.path, size, channels))
+                kept.append(file)
+            except DataError as problem:
+                unreadable.append((_name(file, root), tree.classes[file.label], str(problem)))
+    if not kept:
+        raise DataError(f"{root}: none of its {len(files)} images can be read")
+    images = torch.from_numpy(np.stack(pixels))
+    labels = torch.tensor([file.label for file in kept])
+    names = [_name(file, root) for file in kept]
+    return Labelled(str(root), names, images, labels, tree.classes, *statistics(images), unreadable=unreadable)
+
+
+def _name(file: ImageFile, root: Path) -> str:
+    return readable(file.path.relative_to(root).as_posix())

@@ -1,0 +1,70 @@
+"""The audit of a finished run: what its policy learned of its own training labels, or, where it learned nothing of
+them, an audit of its images from nothing."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from metamixup.analysis.rebuild import Rebuilt, rebuild
+from metamixup.audit.audit import audit_images, listed
+from metamixup.audit.findings import Audit
+from metamixup.audit.images import Labelled
+from metamixup.audit.judge import Judgement
+from metamixup.data.folder.folder import parts_of
+from metamixup.data.folder.tree import readable, scan
+from metamixup.trust import Trust
+
+HOW = "by what the run learned of each image while it trained"
+
+
+def audit_run(
+    path: Path, data_dir: str | None = None, heard: Callable[[float], None] = lambda share: None
+) -> tuple[Audit, Labelled]:
+    """The findings, and the images that they are about."""
+    run = rebuild(path, data_dir)
+    found = training_images(run)
+    judged = judged_by_policy(run, found)
+    return (listed(found, judged, how=HOW) if judged is not None else audit_images(found, heard=heard)), found
+
+
+def training_images(run: Rebuilt) -> Labelled:
+    """Those that the run was trained on, with the labels that it saw."""
+    index, whole = run.split.train, run.found
+    names = file_names(run)
+    return Labelled(
+        str(run.records.setting("data")),
+        [names[k] for k in index.tolist()],
+        whole.train.images[index],
+        whole.train.labels[index],
+        whole.classes,
+        whole.mean,
+        whole.std,
+        whole.flips,
+    )
+
+
+def file_names(run: Rebuilt) -> list[str]:
+    """Of a folder its files, relative to it; else positions in the training set."""
+    root, count = Path(str(run.records.setting("data"))), len(run.found.train)
+    if root.is_dir() and run.records.setting("subset") is None and run.records.setting("selection") is None:
+        files = parts_of(scan(root))[0]
+        if len(files) == count:
+            return [readable(file.path.relative_to(root).as_posix()) for file in files]
+    return [f"train/{k}" for k in range(count)]
+
+
+def judged_by_policy(run: Rebuilt, found: Labelled) -> Judgement | None:
+    """None where the run's policy learns nothing of single labels, or was not stored."""
+    stage = run.training.stage
+    if not isinstance(stage, Trust) or not run.whole or stage.division.fit is None:
+        return None
+    index = run.split.train
+    known = torch.nn.functional.one_hot(found.labels, len(found.classes)).double()
+    seen = (index < len(stage.samples.visits)).nonzero()[:, 0]
+    seen = seen[stage.samples.visits[index[seen]] > 0]
+    known[seen] = stage.division.posterior(stage.samples.log_p[index[seen]], found.labels[seen]).double()
+    wrong = 1 - known.gather(1, found.labels[:, None])[:, 0]
+    half = 1.96 * float((wrong * (1 - wrong)).sum()) ** 0.5 / len(wrong)
+    share = float(wrong.mean())
+    return Judgement(known, wrong, stage.division.fit.confusion, 0.0, max(0.0, share - half), min(1.0, share + half))

@@ -1,0 +1,81 @@
+"""`metamixup audit`: which labels look wrong."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from metamixup.audit.findings import Audit
+    from metamixup.audit.images import Labelled
+
+
+class Format(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def audit(
+    source: Annotated[str, typer.Argument(metavar="RUN|FOLDER", help="A run, a folder of images, or a data set.")],
+    format: Annotated[Format, typer.Option(help="How the list is printed.")] = Format.table,
+    most: Annotated[int, typer.Option(min=1, help="Rows of the printed table.")] = 20,
+    out: Annotated[Path | None, typer.Option(help="Write the whole list there, as --format says.")] = None,
+    page: Annotated[bool, typer.Option("--page", help="Also write audit.html, a page to decide on labels.")] = False,
+    data_dir: Annotated[str | None, typer.Option(help="Where data files lie; else $METAMIXUP_DATA.")] = None,
+    model: Annotated[str, typer.Option(help="The small network that judges a folder.")] = "cnn-bn",
+    image_size: Annotated[int | None, typer.Option(help="Scale images of a folder to this size.")] = None,
+) -> None:
+    """Rank the labels that look wrong, with the class that each image likely is.
+
+    The images of a folder are judged by networks that were not trained on them; those of a run by what it learned."""
+    from metamixup.audit.findings import as_table, audit_csv, audit_json
+    from metamixup.cli.columns import print_columns
+    from metamixup.storage import write_output
+    from metamixup.tables.text_table import plain
+
+    found, images = find(source, data_dir, model, image_size)
+    whole = {Format.csv: audit_csv, Format.json: audit_json}
+    if out is not None:
+        write_output(out, whole.get(format, audit_csv)(found))
+    if format in whole and out is None:
+        print(whole[format](found), end="")
+    elif format not in whole:
+        table = as_table(found, most)
+        print_columns(table.head, [[plain(field) for field in row] for row in table.rows])
+    print(found.sentence(), file=sys.stderr if format in whole else sys.stdout)
+    if page:
+        write(found, images, Path(source) / "audit.html" if is_run(source) else Path("audit.html"))
+
+
+def is_run(source: str) -> bool:
+    return (Path(source) / "config.toml").exists()
+
+
+def find(source: str, data_dir: str | None, model: str, image_size: int | None) -> "tuple[Audit, Labelled]":
+    if is_run(source):
+        from metamixup.audit.run import audit_run
+
+        return audit_run(Path(source), data_dir, heard)
+    from metamixup.audit.audit import audit_images
+    from metamixup.audit.images import labelled_images
+
+    images = labelled_images(source, data_dir, image_size)
+    return audit_images(images, model=model, heard=heard), images
+
+
+def heard(share: float) -> None:
+    """A line every tenth part, beside what is printed."""
+    if sys.stderr.isatty():
+        print(f"\rtraining networks to judge by: {100 * share:3.0f} %", end="", file=sys.stderr, flush=True)
+
+
+def write(found: "Audit", images: "Labelled", out: Path) -> None:
+    from metamixup.cli.extras import needing
+
+    with needing("report"):
+        from metamixup.report.audit import write_audit_page
+    write_audit_page(found, images.images, out)
+    print(f"{out} ({out.stat().st_size / 1e6:.1f} MB): open it in a browser", file=sys.stderr)

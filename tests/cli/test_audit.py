@@ -1,0 +1,38 @@
+import json
+
+import pytest
+from audit.photos import MISTAKES, write_photos
+
+from metamixup.audit import audit as module
+from metamixup.audit.cross_validation import Plan
+from metamixup.cli import run
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(module, "fitting_plan", lambda found: Plan(folds=3, epochs=15, steps=60))
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    return write_photos(tmp_path_factory.mktemp("photos"), each=16)
+
+
+def test_a_folder_as_a_table_and_a_page(photos, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(["audit", str(photos), "--most", "4", "--page", "--out", "list.csv"]) == 0
+    told = capsys.readouterr()
+    assert set(MISTAKES) == {line.split()[0] for line in told.out.splitlines()[1:5]}
+    assert "labels look wrong; about" in told.out
+    assert (tmp_path / "audit.html").read_text().count("data-theme") > 0
+    assert len((tmp_path / "list.csv").read_text().splitlines()) == 1 + 3 * 16 + 1
+
+
+def test_json_on_standard_output_alone(photos, capsys):
+    assert run(["audit", str(photos), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["images"] == 48
+
+
+def test_what_is_nothing_to_audit(tmp_path, capsys):
+    assert run(["audit", str(tmp_path)]) == 2
+    assert "needs one folder of images for each class" in capsys.readouterr().err

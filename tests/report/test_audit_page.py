@@ -1,0 +1,80 @@
+"""The page of an audit, clicked through in a real browser."""
+
+import csv
+
+import pytest
+import torch
+
+from metamixup.audit.findings import Audit, Finding
+from metamixup.report.audit import write_audit_page
+
+CLASSES = ("ant", "bee", "=cow")
+
+
+def audit(count: int) -> Audit:
+    """The last image is the most suspicious one."""
+    findings = [
+        Finding(f"a/<i>{k}.png", "ant", CLASSES[1 + k % 2], 1 - k / count, "label", count - 1 - k) for k in range(count)
+    ]
+    lost = Finding("a/broken.png", "ant", "", 0.0, "unreadable", note="no image")
+    return Audit("photos", count, CLASSES, 0.1, 0.05, 0.15, [*findings, lost])
+
+
+@pytest.fixture
+def page(tmp_path):
+    images = torch.randint(256, (300, 3, 8, 8), dtype=torch.uint8)
+    write_audit_page(audit(300), images, tmp_path / "audit.html")
+    return tmp_path / "audit.html"
+
+
+def saved(view, tmp_path) -> list[list[str]]:
+    with view.page.expect_download() as download:
+        view.page.click("#save")
+    download.value.save_as(tmp_path / "labels.csv")
+    return list(csv.reader((tmp_path / "labels.csv").read_text().splitlines()))
+
+
+def test_confirm_relabel_skip_and_save(page, opened, tmp_path):
+    view = opened(page)
+    assert view.page.inner_text("#file") == "a/<i>0.png"
+    view.page.keyboard.press("c")
+    assert view.page.inner_text("#file") == "a/<i>1.png"
+    view.page.keyboard.press("l")
+    view.page.select_option("#relabel", label="bee")
+    view.page.click("#skip")
+    view.page.click("#confirm")
+    view.page.keyboard.press("ArrowLeft")
+    view.page.keyboard.press("u")
+    assert view.page.inner_text("#done") == "3 labels decided, 1 skipped"
+    assert saved(view, tmp_path) == [
+        ["file", "label", "verdict"],
+        ["a/<i>0.png", "ant", "confirmed"],
+        ["a/<i>1.png", "'=cow", "relabelled"],
+        ["a/<i>2.png", "bee", "relabelled"],
+    ]
+    view.page.reload()
+    view.page.wait_for_selector("html[data-ready=true]", state="attached")
+    assert view.page.inner_text("#done") == "3 labels decided, 1 skipped"
+    assert view.complaints == []
+    assert [url for url in view.left if not url.startswith("blob:")] == []
+
+
+def test_pairs_of_classes_and_undecided_ones_are_sifted(page, opened):
+    view = opened(page)
+    view.page.select_option("#pair", index=1)
+    assert view.page.inner_text("#count") == "150 images"
+    assert view.page.inner_text("#likely") == "bee"
+    view.page.keyboard.press("s")
+    view.page.check("#open")
+    assert view.page.inner_text("#count") == "149 images"
+    assert "a/broken.png: no image" in view.page.inner_text(".missing")
+
+
+def test_fifty_thousand_images_are_decoded_as_they_are_seen(opened, tmp_path):
+    images = torch.zeros(50_000, 1, 8, 8, dtype=torch.uint8)
+    write_audit_page(audit(50_000), images, tmp_path / "audit.html")
+    view = opened(tmp_path / "audit.html")
+    assert view.page.evaluate("pictures.filter(p => p).length") == 1
+    view.page.click("#on")
+    assert view.page.inner_text("#page") == "121 to 240"
+    assert view.page.locator("canvas.thumb").count() == 120
