@@ -3,7 +3,7 @@
 
     METAMIXUP_DATA=… python benchmarks/own_photos.py --work FOLDER [--seeds 3] [--only colour,grey] [--method baseline]
 
-Needs CIFAR-10, MNIST and Fashion-MNIST; the tiny folder is made of the digits of scikit-learn.
+Needs CIFAR-10 and MNIST; the tiny folder is made of the digits of scikit-learn.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from PIL import Image, ImageEnhance
 
 from metamixup.data import DataSet, load
 
-TEST_IMAGES = 1000
+TEST_IMAGES = 500
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,11 @@ class Kind:
 
 TEN = tuple(range(10))
 KINDS = {
-    "colour": Kind("cifar10", TEN, (150,) * 10),
-    "grey": Kind("fashion", TEN, (60,) * 10),
-    "handwritten": Kind("mnist", TEN, (40,) * 10),
+    "colour": Kind("cifar10", TEN, (50,) * 10),
+    "grey": Kind("mnist", TEN, (20,) * 10),
     "tiny": Kind("digits", TEN, (40,) * 10),
-    "200 px": Kind("cifar10", (0, 1, 6, 7), (100,) * 4, side=200, suffix="jpg"),
-    "imbalanced": Kind("cifar10", (1, 6, 7, 8, 9), (400, 200, 100, 50, 25)),
+    "200 px": Kind("cifar10", (0, 1, 6, 7), (60,) * 4, side=200, suffix="jpg"),
+    "imbalanced": Kind("cifar10", (1, 6, 7, 8, 9), (200, 100, 50, 25, 12)),
     "two classes": Kind("cifar10", (1, 6), (25,) * 2),
 }
 

@@ -1,4 +1,5 @@
-"""Models by name: `cnn3`, `preact-resnet18`, `wrn-28-10` and any `wrn-D-K`, or a user's `package.module:function`."""
+"""Models by name: `cnn3`, `preact-resnet18`, `wrn-28-10` and any `wrn-D-K`, a user's `package.module:function`, or
+trained weights as `hf:NAME` and `timm:NAME`."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from metamixup.models.preact_block import PLAIN
 from metamixup.models.preact_resnet import photo_resnet, preact_resnet, tiny_preact_resnet
 from metamixup.models.resnet50 import resnet50
 from metamixup.models.wide_resnet import PROTOCOL, wide_resnet
+from metamixup.models.zoo import is_trained, trained
 from metamixup.network import find_classifier
 
 Builder = Callable[[int, int, tuple[int, int]], nn.Module]
@@ -55,13 +57,15 @@ def build(name: str, num_classes: int, in_channels: int, image_size: int | tuple
 
 
 def _made(name: str, num_classes: int, in_channels: int, size: tuple[int, int]) -> nn.Module:
+    if is_trained(name):
+        return trained(name, num_classes, in_channels, size)
     if ":" in name:
         return own_model(name, num_classes=num_classes, in_channels=in_channels, image_size=size)
     if name in MODELS:
         return MODELS[name](num_classes, in_channels, size)
     wide = WIDE.fullmatch(name)
     if wide is None:
-        raise unknown("model", name, [*MODELS, "wrn-D-K", "package.module:function"])
+        raise unknown("model", name, [*MODELS, "wrn-D-K", "hf:NAME", "timm:NAME", "package.module:function"])
     form = PROTOCOL if wide[3] == "leaky" else PLAIN
     try:
         return wide_resnet(int(wide[1]), int(wide[2]), form, num_classes, in_channels)

@@ -8,13 +8,13 @@ from typing import Any
 from metamixup.data import known_data
 from metamixup.errors import UserError, unknown
 from metamixup.settings.choices import SECTIONS
-from metamixup.settings.defaults import data_defaults, policy_defaults
+from metamixup.settings.defaults import data_defaults, model_defaults, policy_defaults
 from metamixup.settings.dotted import nested
 from metamixup.settings.methods import method_entry, with_control
 from metamixup.settings.schema import Settings, check, known_keys
 
 # Other defaults depend on these.
-DECISIVE = ("data", "image_size", "subset", "method", "batch_size", "policy.name", "estimator.name")
+DECISIVE = ("data", "model", "image_size", "subset", "method", "batch_size", "policy.name", "estimator.name")
 PATHS = ("data_dir", "replay", "start.weights")
 
 
@@ -24,6 +24,9 @@ def with_whole_paths(given: dict[str, Any]) -> dict[str, Any]:
     data = found.get("data")
     if isinstance(data, str) and data not in known_data() and Path(data).expanduser().exists():
         found["data"] = str(Path(data).expanduser().absolute())
+    library, _, folder = str(found.get("model", "")).partition(":")
+    if library == "hf" and Path(folder).expanduser().is_dir():
+        found["model"] = f"hf:{Path(folder).expanduser().absolute()}"
     for key in PATHS:
         if isinstance(found.get(key), str):
             found[key] = str(Path(found[key]).expanduser().absolute())
@@ -35,7 +38,8 @@ def resolve(given: dict[str, Any], threads: int = 1) -> Settings:
     set's, and these over what suits the policy."""
     given = with_control(given)
     plain = check(nested({key: given[key] for key in DECISIVE if key in given}))
-    chosen = {**data_defaults(plain, given), **method_entry(plain.method).defaults, **given}
+    suited = model_defaults(plain.model, data_defaults(plain, given))
+    chosen = {**suited, **method_entry(plain.method).defaults, **given}
     batch_size = plain.batch_size if "batch_size" in given else chosen.get("batch_size", plain.batch_size)
     suits = policy_defaults(chosen["policy.name"], batch_size)
     return check(nested({"threads": threads, **applying({**suits, **chosen}, given), **given}))
