@@ -1,5 +1,6 @@
 """Methods by the names that users write, a line about each, and the settings that a name stands for."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,9 @@ from metamixup.settings.code import about, find, is_code
 from metamixup.settings.forms import FORMER, FORMS, NO_MIXING
 from metamixup.settings.schema import Settings
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
+from metamixup.trust import Trust
+
+SETTLE = inspect.signature(Trust).parameters["settle"].default
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ METHODS: dict[str, MethodEntry] = {
         "no mixing; a tenth of every label is spread over all classes", lambda s: Supervised(smoothing=0.1), NO_MIXING
     ),
     **{name: MethodEntry(form.about, _supervised, form.defaults) for name, form in FORMS.items()},
+    "mixup+settle": MethodEntry(
+        "MixUp whose blends thin out as trustmix's do (policy.settle)",
+        _supervised,
+        {"policy.name": "beta", "policy.settle": SETTLE},
+    ),
     "mixup+hesitate": MethodEntry(
         "MixUp for all pairs to 60 % of the run, in every other epoch to 90 %, then ever less",
         _supervised,
