@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
+from metamixup.data.corrupt import confuse_by_image, confuse_pairs, long_tail, replace_labels, swap_neighbours
 from metamixup.errors import UserError
 
 LABELS = torch.arange(1000) % 10
@@ -48,3 +48,23 @@ def test_shares_lie_between_0_and_1(share):
 def test_a_ratio_below_one_is_a_mistake():
     with pytest.raises(UserError, match="at least 1"):
         long_tail(LABELS, 10, ratio=0.5, seed=0)
+
+
+def test_pairs_that_people_confuse():
+    names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+    labels = torch.arange(1000) % 10
+    new = confuse_pairs(labels, names, 0.4, seed=0)
+    assert set(new[(labels == 9) & (new != 9)].tolist()) == {1}
+    assert set(new[(labels == 3) & (new != 3)].tolist()) == {5}
+    assert bool((new[labels == 6] == 6).all())
+    assert float((new != labels).float().mean()) == pytest.approx(0.2, abs=0.03)
+    with pytest.raises(UserError, match="CIFAR-10's classes"):
+        confuse_pairs(labels, list("abcdefghij"), 0.4, seed=0)
+
+
+def test_noise_by_image_depends_on_the_image():
+    images, labels = torch.rand(600, 3, 4, 4), torch.arange(600) % 3
+    new = confuse_by_image(images, labels, 3, 0.3, seed=0)
+    assert torch.equal(new, confuse_by_image(images, labels, 3, 0.3, seed=0))
+    assert float((new != labels).float().mean()) == pytest.approx(0.3, abs=0.06)
+    assert not torch.equal(new, confuse_by_image(images.flip(0), labels, 3, 0.3, seed=0))

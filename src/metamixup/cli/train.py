@@ -15,6 +15,8 @@ def train(
     config: Annotated[Path | None, typer.Option(help="Settings as TOML; flags win over it.")] = None,
     data: Annotated[str | None, typer.Option(help="A data set's name or path (`metamixup ls data`).")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Where data files lie; else $METAMIXUP_DATA.")] = None,
+    labels: Annotated[str | None, typer.Option(help="Training labels from a .csv or .npz file.")] = None,
+    meta: Annotated[str | None, typer.Option(help="Images you vouch for: a folder, a list of files, or none.")] = None,
     model: Annotated[str | None, typer.Option(help="A model's name (`metamixup ls models`).")] = None,
     method: Annotated[str | None, typer.Option(help="A method's name (`metamixup ls methods`).")] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the training images.")] = None,
@@ -45,7 +47,7 @@ def train(
         **{"data": data, "data_dir": data_dir, "model": model, "method": method, "epochs": epochs},
         **{"batch_size": batch_size, "seed": seed, "threads": threads, "optimizer.lr": lr, "policy.name": policy},
         **{"estimator.name": estimator, "policy.projection": projection, "compile": compile_},
-        "start.weights": weights,
+        **{"labels": labels, "meta.source": meta, "start.weights": weights},
         "start.freeze": freeze and [name.strip() for name in freeze.split(",") if name.strip()],
     }
     # Heavy imports and data take seconds: a signal that comes meanwhile still ends with a checkpoint.

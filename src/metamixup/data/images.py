@@ -17,10 +17,21 @@ SIDES = {"left", "right"}
 
 @dataclass(frozen=True)
 class ImageSet:
-    """images: (N, C, H, W) uint8, or float32 where they were given or whitened so; labels: (N,) int64."""
+    """images: (N, C, H, W) uint8, or float32 where they were given or whitened so; labels: (N,) int64.
+
+    names: of their files, where there are any; others: (N,) labels that someone else gave them.
+    """
 
     images: Tensor
     labels: Tensor
+    names: tuple[str, ...] | None = None
+    others: Tensor | None = None
+
+    def take(self, index: Tensor) -> "ImageSet":
+        """The images at these positions."""
+        names = None if self.names is None else tuple(self.names[k] for k in index.tolist())
+        others = None if self.others is None else self.others[index]
+        return ImageSet(self.images[index], self.labels[index], names, others)
 
     def __len__(self) -> int:
         return len(self.images)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from metamixup.data.images import DataSet, ImageSet
+from metamixup.data.images import DataSet
 from metamixup.data.splits import shuffled_by_class
 from metamixup.errors import DataError
 from metamixup.seeding import derived_generator
@@ -24,18 +24,14 @@ def take_selection(found: DataSet, size: int, seed: int) -> DataSet:
     chosen = _chosen(found, size, seed, "selection")
     rest = torch.ones(len(found.train), dtype=torch.bool)
     rest[chosen] = False
-    held_out = _part(found.train, chosen)
+    held_out = found.train.take(chosen)
     return replace(_with_training_images(found, rest.nonzero()[:, 0]), selection=held_out)
 
 
 def _with_training_images(found: DataSet, index: Tensor) -> DataSet:
     """The data set with these alone, and with the new positions of vouched-for images. index: (n,), sorted."""
     known = index[:0] if found.vouched_for is None else torch.isin(index, found.vouched_for).nonzero()[:, 0]
-    return replace(found, train=_part(found.train, index), vouched_for=known if len(known) else None)
-
-
-def _part(images: ImageSet, index: Tensor) -> ImageSet:
-    return ImageSet(images.images[index], images.labels[index])
+    return replace(found, train=found.train.take(index), vouched_for=known if len(known) else None)
 
 
 def _chosen(found: DataSet, size: int, seed: int, what: str) -> Tensor:

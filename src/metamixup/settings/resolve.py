@@ -15,7 +15,7 @@ from metamixup.settings.schema import Settings, check, known_keys
 
 # Other defaults depend on these.
 DECISIVE = ("data", "model", "image_size", "subset", "method", "batch_size", "policy.name", "estimator.name")
-PATHS = ("data_dir", "replay", "start.weights")
+PATHS = ("data_dir", "replay", "start.weights", "labels", "meta.source", "corrupt.file")
 
 
 def with_whole_paths(given: dict[str, Any]) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def with_whole_paths(given: dict[str, Any]) -> dict[str, Any]:
     if library == "hf" and Path(folder).expanduser().is_dir():
         found["model"] = f"hf:{Path(folder).expanduser().absolute()}"
     for key in PATHS:
-        if isinstance(found.get(key), str):
+        if isinstance(found.get(key), str) and found[key] != "none":
             found[key] = str(Path(found[key]).expanduser().absolute())
     return found
 

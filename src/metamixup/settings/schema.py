@@ -62,9 +62,11 @@ class AugmentSettings(Section):
 
 
 class MetaSettings(Section):
-    """The meta set. per_class left out: 10 % of the training images, 10 to 100 a class; batch_size: the run's own.
-    in_train: are its images trained on too, by every method alike?"""
+    """The meta set: drawn from the training images, unless `source` names images that are vouched for (a folder by
+    class, or a list of files) or is "none". per_class left out: 10 % of the training images, 10 to 100 a class;
+    in_train: are its images trained on too? batch_size: the run's own."""
 
+    source: str | None = None
     per_class: Count | None = None
     in_train: bool = True
     batch_size: Count | None = None
@@ -73,11 +75,13 @@ class MetaSettings(Section):
 class CorruptSettings(Section):
     """Labels made wrong or rare on purpose, to see who bears it; the meta set stays clean and balanced.
 
-    replace: a share of the labels becomes another class at random; neighbours: the next class; long-tail: class c keeps
-    its share ratio^(−c/(C−1)).
+    replace: a share of the labels becomes another class at random; neighbours: the next class; asymmetric: the class
+    that people take it for, of half of CIFAR-10's classes; instance: another class that depends on the image; file:
+    labels that people gave (`file`, as for --labels); long-tail: class c keeps its share ratio^(−c/(C−1)).
     """
 
-    kind: Literal["none", "replace", "neighbours", "long-tail"] = "none"
+    kind: Literal["none", "replace", "neighbours", "asymmetric", "instance", "file", "long-tail"] = "none"
+    file: str | None = None
     share: Share = 0.0
     ratio: Annotated[float, Field(ge=1)] = 50.0
 
@@ -127,13 +131,15 @@ def _section(what: str, value: dict[str, Any]) -> type[Chosen]:
 
 class Settings(Section):
     """`sampling`: every image once an epoch, or every class equally often; `control` turns a learned policy into one
-    that shares all but what it learned; `replay` is the run folder whose final policy the control of that name serves.
+    that shares all but what it learned; `replay` is the run folder whose final policy the control of that name serves;
+    `labels` is a file of training labels in place of the data set's own.
     """
 
     data: str = "digits"
     data_dir: str | None = None
     image_size: Count | None = None
     pixels: Literal["standard", "symmetric", "zca"] = "standard"
+    labels: str | None = None
     subset: Count | None = None
     selection: Count | None = None
     model: str = "cnn3"

@@ -1,7 +1,10 @@
+import numpy as np
 import pytest
+import torch
 from data.formats import write_photos
 
 from metamixup.errors import DataError, UserError
+from metamixup.settings.build import build_training
 from metamixup.settings.build.data import build_data, build_split
 from metamixup.settings.resolve import resolve
 
@@ -35,3 +38,52 @@ def test_too_few_images_tell_of_those_without_a_label(tmp_path):
     told = r"class 'bear' has 4 .*--set meta.per_class=….* 3 images without a label lie there"
     with pytest.raises(DataError, match=told):
         split_of(tmp_path / "photos", **{"meta.per_class": 6})
+
+
+def built(**given):
+    return build_training(resolve({"data": "digits", **{k.replace("__", "."): v for k, v in given.items()}}))
+
+
+def test_labels_from_a_file_are_trained_on(tmp_path):
+    plain = built()
+    (tmp_path / "labels.csv").write_text("file,label\ntrain/0,7\ntrain/1,7\n")
+    changed = built(labels=str(tmp_path / "labels.csv"))
+    assert changed.train.images.labels[:2].tolist() == [7, 7]
+    assert torch.equal(changed.train.images.labels[2:], plain.train.images.labels[2:])
+    assert changed.wrong is None
+
+
+def test_peoples_labels_for_an_experiment_leave_the_meta_set_clean(tmp_path):
+    plain = built()
+    others = (plain.train.images.labels + 1) % 10
+    np.savez(tmp_path / "people.npz", labels=others.numpy())
+    run = built(corrupt__kind="file", corrupt__file=str(tmp_path / "people.npz"))
+    meta, labels = run.meta.index, run.train.images.labels
+    assert torch.equal(labels[meta], plain.train.images.labels[meta])
+    assert int(run.wrong.sum()) == len(labels) - len(meta)
+
+
+def test_vouched_images_are_the_meta_set(tmp_path):
+    (tmp_path / "list.txt").write_text("\n".join(f"train/{k}" for k in (3, 1, 4)))
+    run = built(meta__source=str(tmp_path / "list.txt"))
+    assert run.meta.index.tolist() == [1, 3, 4]
+    assert 3 in run.train.index
+    held_out = built(meta__source=str(tmp_path / "list.txt"), meta__in_train=False)
+    assert 3 not in held_out.train.index
+
+
+def test_without_a_meta_set_only_policies_that_need_none(tmp_path):
+    run = built(meta__source="none")
+    assert run.meta is None
+    assert "meta" not in {s.name for s in run.evaluation}
+    with pytest.raises(UserError, match="learns from a meta set"):
+        built(meta__source="none", method="metamixup")
+
+
+def test_a_folder_that_is_vouched_for_joins_the_training_images(tmp_path):
+    write_photos(tmp_path / "photos", count=10)
+    write_photos(tmp_path / "vouched", count=2)
+    found, parts = split_of(tmp_path / "photos", **{"meta.source": str(tmp_path / "vouched")})
+    assert len(parts.meta) == 4
+    assert len(parts.train) == len(found.train) == 20
+    assert found.train.names[int(parts.meta[0])].startswith("vouched/")

@@ -10,7 +10,7 @@ from metamixup.data.arrays import SPLIT_SEED, TEST_SHARE
 from metamixup.data.folder.decode import probe, without_pillow_warnings
 from metamixup.data.folder.packed import packed
 from metamixup.data.folder.streamed import StreamedImages
-from metamixup.data.folder.tree import ImageFile, Tree, files_fingerprint, scan
+from metamixup.data.folder.tree import ImageFile, Tree, files_fingerprint, readable, scan
 from metamixup.data.folder.workers import Progress
 from metamixup.data.images import DataSet, ImageSet, may_flip, statistics
 from metamixup.data.splits import stratified_test
@@ -37,7 +37,7 @@ def load_folder(
     paths = [file.path for file in files]
     images = packed(root, paths, mark, shape, progress)
     ends = [0, len(train), len(train) + len(test), len(files)]
-    parts = [_part(images, files, shape, low, high) for low, high in pairwise(ends)]
+    parts = [_part(root, images, files, shape, low, high) for low, high in pairwise(ends)]
     unlabelled = parts[2] if len(parts[2]) else None
     flips, measured = may_flip(tree.classes, shape[0]), statistics(parts[0].images)
     vouched = torch.arange(len(train) - len(tree.meta), len(train)) if tree.meta else None
@@ -46,12 +46,15 @@ def load_folder(
     )
 
 
-def _part(images: Tensor | None, files: list[ImageFile], shape: tuple[int, int, int], low: int, high: int) -> ImageSet:
+def _part(
+    root: Path, images: Tensor | None, files: list[ImageFile], shape: tuple[int, int, int], low: int, high: int
+) -> ImageSet:
     labels = torch.tensor([file.label for file in files[low:high]], dtype=torch.int64)
+    names = tuple(readable(file.path.relative_to(root).as_posix()) for file in files[low:high])
     if images is not None:
-        return ImageSet(images[low:high], labels)
+        return ImageSet(images[low:high], labels, names)
     streamed = StreamedImages([file.path for file in files[low:high]], shape)
-    return ImageSet(streamed, labels)  # type: ignore[arg-type]
+    return ImageSet(streamed, labels, names)  # type: ignore[arg-type]
 
 
 def parts_of(tree: Tree) -> tuple[list[ImageFile], list[ImageFile]]:

@@ -63,6 +63,14 @@ def _array(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.n
     return values.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
+def array_names(path: Path) -> list[str]:
+    """Of the arrays in the archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return sorted(name.removesuffix(".npy") for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile) as problem:
+        raise DataError(f"{path}: cannot be read as an .npz file ({problem})") from problem
+
+
 def _listed(path: Path) -> str:
-    with zipfile.ZipFile(path) as archive:
-        return ", ".join(sorted(name.removesuffix(".npy") for name in archive.namelist())[:12]) or "nothing"
+    return ", ".join(array_names(path)[:12]) or "nothing"

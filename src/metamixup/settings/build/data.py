@@ -1,15 +1,18 @@
 """The data of a run: what is loaded, how it is split, and labels that are spoiled on purpose."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from metamixup import data
-from metamixup.data import DataSet, ImageSet, Split
-from metamixup.data.corrupt import long_tail, replace_labels, swap_neighbours
+from metamixup.data import DataSet, Split
+from metamixup.data.corrupt import confuse_by_image, confuse_pairs, long_tail, replace_labels, swap_neighbours
 from metamixup.data.folder.workers import Progress
+from metamixup.data.relabel import UNCHANGED, read_labels
 from metamixup.data.subset import take_selection, take_subset
+from metamixup.data.vouched import with_vouched
 from metamixup.data.whiten import scaled
 from metamixup.errors import DataError, UserError
 from metamixup.settings.code import find, is_code
@@ -23,6 +26,7 @@ def build_data(settings: Settings, progress: Progress | None = None) -> DataSet:
         if is_code(settings.data)
         else data.load(settings.data, settings.data_dir, settings.image_size, progress)
     )
+    found = _labelled(settings, found)
     if settings.selection is not None:
         found = take_selection(found, settings.selection, settings.seed)
     found = found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
@@ -39,6 +43,24 @@ def own_data(name: str) -> DataSet:
     return found
 
 
+def _labelled(settings: Settings, found: DataSet) -> DataSet:
+    """With the labels that the user gave, and with the images that the user vouches for."""
+    if settings.labels is not None:
+        found = replace(found, train=replace(found.train, labels=_read(settings.labels, found)))
+    if settings.corrupt.kind == "file":
+        if settings.corrupt.file is None:
+            raise UserError("corrupt.kind = 'file' needs the file of labels (--set corrupt.file=FILE)")
+        found = replace(found, train=replace(found.train, others=_read(settings.corrupt.file, found)))
+    if settings.meta.source == "none":
+        return replace(found, vouched_for=None)
+    return found if settings.meta.source is None else with_vouched(found, Path(settings.meta.source))
+
+
+def _read(path: str, found: DataSet) -> Tensor:
+    labels = read_labels(path, found)
+    return torch.where(labels == UNCHANGED, found.train.labels, labels)
+
+
 def corrupt(settings: CorruptSettings, found: DataSet, parts: Split, seed: int) -> tuple[DataSet, Split, Tensor]:
     """The data with wrong or rare training labels, and which of them are wrong, (N,). The meta set is left alone."""
     spared = torch.isin(parts.train, parts.meta)
@@ -49,9 +71,23 @@ def corrupt(settings: CorruptSettings, found: DataSet, parts: Split, seed: int) 
         train = torch.cat([parts.train[spared], kept]).sort().values
         return found, replace(parts, train=train), wrong
     if settings.kind != "none":
-        spoil = replace_labels if settings.kind == "replace" else swap_neighbours
-        labels[victims], wrong[victims] = spoil(labels[victims], found.num_classes, settings.share, seed)
-    return replace(found, train=ImageSet(found.train.images, labels)), parts, wrong
+        labels[victims] = _spoiled(settings, found, victims, seed)
+        wrong = labels != found.train.labels
+    return replace(found, train=replace(found.train, labels=labels)), parts, wrong
+
+
+def _spoiled(settings: CorruptSettings, found: DataSet, victims: Tensor, seed: int) -> Tensor:
+    """The new labels of these training images."""
+    labels, classes, share = found.train.labels[victims], found.num_classes, settings.share
+    if settings.kind == "file":
+        assert found.train.others is not None
+        return found.train.others[victims]
+    if settings.kind == "asymmetric":
+        return confuse_pairs(labels, found.classes, share, seed)
+    if settings.kind == "instance":
+        return confuse_by_image(found.train.images[victims], labels, classes, share, seed)
+    spoil = replace_labels if settings.kind == "replace" else swap_neighbours
+    return spoil(labels, classes, share, seed)[0]
 
 
 def few_labels(settings: Settings, found: DataSet) -> bool:
@@ -61,9 +97,11 @@ def few_labels(settings: Settings, found: DataSet) -> bool:
 
 
 def build_split(settings: Settings, found: DataSet) -> Split:
+    everything = torch.arange(len(found.train))
     if few_labels(settings, found) and settings.ssl.labels is None and settings.ssl.meta == "labelled":
-        everything = torch.arange(len(found.train))
         return Split(everything, everything[:0], everything)
+    if settings.meta.source == "none" and settings.ssl.labels is None:
+        return Split(everything, everything[:0], everything[:0])
     if found.vouched_for is not None and settings.ssl.labels is None:
         return _vouched_split(settings, found, found.vouched_for)
     try:
@@ -75,7 +113,7 @@ def build_split(settings: Settings, found: DataSet) -> Split:
 
 
 def _vouched_split(settings: Settings, found: DataSet, vouched: Tensor) -> Split:
-    if settings.meta.per_class is not None:
+    if settings.meta.per_class is not None and settings.meta.source is None:
         raise UserError(f"{found.name} has a meta set of its own (meta/), so leave out meta.per_class")
     everything = torch.arange(len(found.train))
     train = everything if settings.meta.in_train else everything[~torch.isin(everything, vouched)]

@@ -22,7 +22,7 @@ def build_evaluation(settings: Settings, found: DataSet, parts: Split) -> tuple[
     sample = parts.train[order[:size]].sort().values
     return (
         evaluation_set("train", found, found.train, sample),
-        evaluation_set("meta", found, found.train, parts.meta),
+        *([evaluation_set("meta", found, found.train, parts.meta)] if len(parts.meta) else []),
         *([whole_set("selection", found, found.selection)] if found.selection is not None else []),
         test_set(settings, found),
     )

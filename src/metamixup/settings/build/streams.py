@@ -15,16 +15,20 @@ from metamixup.settings.schema import Settings
 
 def build_streams(
     settings: Settings, found: DataSet, parts: Split, method: Method
-) -> tuple[Stream, Stream, Stream | None]:
-    """Training, meta and (for methods that read it) unlabelled batches."""
+) -> tuple[Stream, Stream | None, Stream | None]:
+    """Training, meta (where there is a meta set) and (for methods that read it) unlabelled batches."""
     seed, size = settings.seed, settings.batch_size
     chosen = settings.augment
     flip = found.flips if chosen.flip is None else chosen.flip
     augment = built(lambda: data.Augment(flip, chosen.shift, chosen.crop, chosen.noise, chosen.alternate))
     looks = (augment, found.mean, found.std)
-    meta = Stream(found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", *looks)
+    meta = None
+    if len(parts.meta):
+        meta = Stream(found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", *looks)
     order = balanced(found.train.labels) if settings.sampling == "balanced" else shuffled
     train = Stream(found.train, parts.train, size, seed, "train", *looks, order=order)
+    if method.tuned and not len(parts.meta):
+        raise UserError(f"method {settings.method!r} ends on the meta images, so meta.source cannot be 'none'")
     if method.tuned:
         since = round((1 - method.tuned) * settings.epochs * train.steps_per_epoch)
         train = After(train, Stream(found.train, parts.meta, size, seed, "tuning", *looks), since)

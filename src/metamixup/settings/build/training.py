@@ -38,6 +38,8 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     steps_per_epoch = (unlabelled or train).steps_per_epoch
     steps = settings.epochs * steps_per_epoch
     stage = build_stage(settings, image_size=found.shape[1:], steps=steps, steps_per_epoch=steps_per_epoch)
+    if meta is None and stage.learned and stage.needs_meta:
+        raise UserError(f"policy {settings.policy.name!r} learns from a meta set, so meta.source cannot be 'none'")
     model = build_model(settings, found)
     whiten_patches(model, found)
     prepare_start(settings.start, model)

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+import torch
+
+from metamixup.data import from_arrays
+from metamixup.data.relabel import UNCHANGED, read_labels, read_names
+from metamixup.errors import DataError
+
+
+@pytest.fixture
+def found():
+    images = np.random.default_rng(0).integers(0, 255, (12, 8, 8, 1), dtype=np.uint8)
+    return from_arrays(images, np.arange(12) % 3, images[:3], np.arange(3), classes=["ant", "bee", "cat"])
+
+
+def test_an_archive_holds_a_label_for_every_image(tmp_path, found):
+    np.savez(tmp_path / "one.npz", anything=np.full(12, 2))
+    assert read_labels(str(tmp_path / "one.npz"), found).tolist() == [2] * 12
+    np.savez(tmp_path / "two.npz", a=np.zeros(12, int), b=np.ones(12, int))
+    assert read_labels(f"{tmp_path / 'two.npz'}:b", found).tolist() == [1] * 12
+
+
+def test_a_table_names_as_many_images_as_need_be(tmp_path, found):
+    (tmp_path / "labels.csv").write_text("file,label,why\ntrain/3,cat,seen\n5,0,seen\n")
+    labels = read_labels(str(tmp_path / "labels.csv"), found)
+    assert labels[3] == 2
+    assert labels[5] == 0
+    assert int((labels != UNCHANGED).sum()) == 2
+
+
+def test_files_are_known_by_their_names(tmp_path, found):
+    named = from_arrays(found.train.images.movedim(1, 3).numpy(), found.train.labels.numpy(), classes=found.classes)
+    train = named.train.take(torch.arange(len(named.train)))
+    object.__setattr__(train, "names", tuple(f"bee/{k}.png" for k in range(len(train))))
+    object.__setattr__(named, "train", train)
+    (tmp_path / "list.txt").write_text("bee/2.png\n\nbee/0.png\n")
+    assert read_names(tmp_path / "list.txt", named).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.csv", "file,label\ntrain/99,cat\n", "line 2: 'train/99' is no training image"),
+        ("a.csv", "file,label\ntrain/1,dog\n", "line 2: 'dog' is none of the classes"),
+        ("a.csv", "photo,what\n", "needs the columns file and label"),
+        ("a.csv", "file,label\ntrain/1\n", "line 2: has 1 columns"),
+        ("a.npz", "nothing", "cannot be read as an .npz file"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path, found, name, content, told):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=told):
+        read_labels(str(tmp_path / name), found)
+
+
+def test_archives_that_do_not_fit_are_refused(tmp_path, found):
+    np.savez(tmp_path / "short.npz", y=np.zeros(5, int))
+    with pytest.raises(DataError, match=r"5 labels, but .* has 12"):
+        read_labels(str(tmp_path / "short.npz"), found)
+    np.savez(tmp_path / "two.npz", a=np.zeros(12, int), b=np.ones(12, int))
+    with pytest.raises(DataError, match=r"say which, as two\.npz:a"):
+        read_labels(str(tmp_path / "two.npz"), found)
+    with pytest.raises(DataError, match="no such file"):
+        read_labels(str(tmp_path / "none.npz"), found)
