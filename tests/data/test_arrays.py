@@ -5,9 +5,11 @@ from data.formats import picture
 from torch.utils.data import Dataset, TensorDataset
 
 from metamixup.data import from_arrays, from_dataset
+from metamixup.data.formats.npz import load_npz
 from metamixup.errors import DataError
 
 RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(0, 256, (20, 6, 5), dtype=np.uint8)
 
 
 @pytest.mark.parametrize("shape", [(20, 6, 5), (20, 1, 6, 5), (20, 6, 5, 1)])
@@ -97,3 +99,36 @@ def test_labels_that_are_none_are_told(labels):
 
 def test_names_as_bytes_are_names():
     assert from_arrays(np.zeros((10, 4, 4), np.uint8), np.array([b"cat", b"dog"] * 5)).classes == ("cat", "dog")
+
+
+def test_one_wrong_number_among_the_labels_does_not_make_a_class_of_every_number_below(tmp_path):
+    path = tmp_path / "small.npz"
+    np.savez_compressed(path, x=np.zeros((8, 8, 8), np.uint8), y=np.array([0, 1] * 3 + [0, 2**40]))
+    with pytest.raises(DataError, match="label 1099511627776 among 8 images"):
+        load_npz(path)
+    assert from_arrays(IMAGES, np.array([0, 500] * 10)).num_classes == 501
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "told"),
+    [
+        (np.full((20, 8, 8), 200, np.uint8), np.full((4, 8, 8), 200.0), "bring both to one size and type"),
+        (np.full((20, 8, 8), 200.0), np.full((4, 8, 8), 200 / 255), "reaches 0.784314 and another 200"),
+        (np.full((20, 8, 8), 1, np.uint8), np.full((4, 8, 8), 255, np.uint8), "to one scale"),
+        (np.full((20, 8, 8), 9, np.uint8), np.full((4, 9, 9), 9, np.uint8), "bring both to one size and type"),
+    ],
+)
+def test_parts_agree_in_type_range_and_shape(train, test, told):
+    with pytest.raises(DataError, match=told):
+        from_arrays(train, np.arange(20) % 2, test, np.arange(4) % 2)
+
+
+def test_integers_that_fit_bytes_in_one_part_alone_are_floats_in_both():
+    found = from_arrays(np.full((20, 8, 8), 300), np.arange(20) % 2, np.full((4, 8, 8), 200), np.arange(4) % 2)
+    assert found.train.images.dtype == found.test.images.dtype == torch.float32
+
+
+@pytest.mark.parametrize("classes", [("a", "\udcff"), ("a", None)])
+def test_a_class_without_a_name_that_can_be_written_is_told_before_training(classes):
+    with pytest.raises(DataError, match="a name of Unicode text"):
+        from_arrays(IMAGES, np.arange(20) % 2, classes=classes)

@@ -13,6 +13,8 @@ from metamixup.errors import DataError
 
 TEST_SHARE = 0.2
 SPLIT_SEED = 0
+STANDARDISED = 4.0  # pixels of mean 0 and deviation 1, or of 0…1, seldom reach further
+FEWEST_CLASSES = 1000  # so many may be numbered however few the images
 Channels = Literal["first", "last"]
 
 
@@ -36,14 +38,14 @@ def from_arrays(
     if (x_test is None) != (y_test is None):
         raise DataError(f"{name}: a test set needs both images and labels")
     names = tuple(classes) if classes is not None else _class_names(name, y, y_test)
-    train = ImageSet(image_tensor(x, name, channels), label_tensor(y, names, name))
+    images, *others = _image_parts([part for part in (x, x_test, unlabelled) if part is not None], name, channels)
+    train = ImageSet(images, label_tensor(y, names, name))
     if x_test is not None:
-        test = ImageSet(image_tensor(x_test, name, channels).contiguous(), label_tensor(y_test, names, name))
+        test = ImageSet(others[0].contiguous(), label_tensor(y_test, names, name))
         train = ImageSet(train.images.contiguous(), train.labels)
     else:
         train, test = with_test_split(train, names, name)
-    rest = None if unlabelled is None else image_tensor(unlabelled, name, channels)
-    extra = None if rest is None else ImageSet(rest, torch.full((len(rest),), -1))
+    extra = None if unlabelled is None else ImageSet(others[-1], torch.full((len(others[-1]),), -1))
     mean, std = statistics(train.images)
     return DataSet(name, train, test, names, mean, std, unlabelled=extra, flips=flips)
 
@@ -77,6 +79,27 @@ def image_tensor(x: Any, name: str, channels: Channels | None = None) -> Tensor:
     if array.shape[1] > 4 and channels is None:
         raise DataError(f"{name}: shape {tuple(array.shape)} leaves open where the channels are; give channels=…")
     return _bytes_or_floats(array, name)
+
+
+def _image_parts(given: list[Any], name: str, channels: Channels | None) -> list[Tensor]:
+    """The images of every part of a data set, in one type. Of integers, a part may lie within bytes by chance while
+    another does not: all become floats then."""
+    parts = [image_tensor(part, name, channels) for part in given]
+    _refuse_other_scales(parts, name)
+    mixed = len({part.dtype for part in parts}) > 1
+    whole = not any(_numbers(part, name).is_floating_point() for part in given)
+    return [part.float() for part in parts] if mixed and whole else parts
+
+
+def _refuse_other_scales(parts: list[Tensor], name: str) -> None:
+    """0…255 in one part of a data set and 0…1 in another would be trained on without a word."""
+    largest = [max(-float(low), float(high)) for low, high in (part.aminmax() for part in parts)]
+    low, high = min(largest), max(largest)
+    if 0 < low <= STANDARDISED and high > 8 * low:
+        raise DataError(
+            f"{name}: one part of the data reaches {low:g} and another {high:g}; bring training, test and unlabelled "
+            "images to one scale"
+        )
 
 
 def _numbers(x: Any, name: str) -> Tensor:
@@ -141,10 +164,18 @@ def class_texts(names: np.ndarray, name: str) -> list[str]:
 
 
 def _class_names(name: str, *labels: Any) -> tuple[str, ...]:
+    """As many as the largest number says, but never more than there are labels: one wrong number would take all
+    memory."""
     values = np.concatenate([_plain_labels(y, name) for y in labels if y is not None])
     if values.dtype.kind == "U":
         return tuple(str(text) for text in np.unique(values))
-    return tuple(str(c) for c in range(int(values.max(initial=0)) + 1))
+    largest = int(values.max(initial=0))
+    if largest >= max(len(values), FEWEST_CLASSES):
+        raise DataError(
+            f"{name}: label {largest} among {len(values)} images; class numbers count from 0, so give names in their "
+            "place (as text) or all names as `classes`"
+        )
+    return tuple(str(c) for c in range(largest + 1))
 
 
 def _stacked(data: Any) -> tuple[Tensor, np.ndarray]:

@@ -61,10 +61,12 @@ class DataSet:
     vouched_for: Tensor | None = None
 
     def __post_init__(self) -> None:
+        _check_names(self.name, self.classes)
         for part, images in (("training", self.train), ("test", self.test)):
             _check(f"{self.name}, {part} set", images, len(self.classes))
-        if self.unlabelled is not None:
-            _check_alike(self.name, self.unlabelled.images, self.train.images)
+        for kind, other in (("a test", self.test), ("an unlabelled", self.unlabelled)):
+            if other is not None:
+                _check_alike(self.name, kind, other.images, self.train.images)
 
     @property
     def num_classes(self) -> int:
@@ -94,12 +96,21 @@ def _check(what: str, part: ImageSet, num_classes: int) -> None:
         raise DataError(f"{what}: labels lie in {low}…{high}, outside the classes 0…{num_classes - 1}")
 
 
-def _check_alike(name: str, unlabelled: Tensor, train: Tensor) -> None:
+def _check_names(name: str, classes: tuple[str, ...]) -> None:
+    """Names are written to files at the end of a run: what cannot be written is told before it."""
+    for text in classes:
+        try:
+            text.encode()
+        except (AttributeError, UnicodeError) as problem:
+            raise DataError(f"{name}: a class has to have a name of Unicode text, not {text!r}") from problem
+
+
+def _check_alike(name: str, kind: str, other: Tensor, train: Tensor) -> None:
     """Only shape and type are asked for: the images themselves may still lie on disk."""
-    (found, kind), (wanted, wanted_kind) = ((tuple(x.shape[1:]), x.dtype) for x in (unlabelled, train))
-    if found != wanted or kind != wanted_kind:
+    (found, dtype), (wanted, wanted_dtype) = ((tuple(x.shape[1:]), x.dtype) for x in (other, train))
+    if found != wanted or dtype != wanted_dtype:
         raise DataError(
-            f"{name}: an unlabelled image is {found} {kind}, a labelled one {wanted} {wanted_kind}; "
+            f"{name}: {kind} image is {found} {dtype}, a training image {wanted} {wanted_dtype}; "
             "bring both to one size and type"
         )
 

@@ -59,6 +59,17 @@ def test_transparent_images_lie_on_white():
     assert abs(int(rgb(encoded(half)).mean()) - 127) <= 1
 
 
+@pytest.mark.parametrize(
+    ("mode", "colour", "transparent"),
+    [("RGB", (10, 20, 30), (10, 20, 30)), ("L", 7, 7), ("1", 0, 0), ("I;16", 0x0102, 0x0102)],
+)
+def test_the_see_through_value_of_a_png_lies_on_white_too(mode, colour, transparent):
+    clear = encoded(Image.new(mode, (8, 8), colour), transparency=transparent)
+    assert rgb(clear).min() == 255
+    solid = encoded(Image.new(mode, (8, 8), colour))
+    assert rgb(solid).max() < 255
+
+
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("size", [(12, 12), (24, 12)])
 def test_exif_orientation_is_followed(orientation, size):

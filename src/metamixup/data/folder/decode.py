@@ -15,6 +15,7 @@ from metamixup.errors import DataError
 
 FORMATS = ("JPEG", "PNG", "WEBP")
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+TRANSPARENT = "transparency"  # pillow's name for the one value of a PNG that is see-through
 WIDE = ("I;16", "I;16B", "I;16L", "I")
 VARIABLE = "METAMIXUP_IMAGE_MB"
 GREY = ("1", "L", "LA", *WIDE)
@@ -75,7 +76,7 @@ def _square(source: Path | bytes, size: int, channels: int, name: str) -> np.nda
 def _check_memory(image: Any, full: tuple[int, int], length: int, name: str) -> None:
     """Estimated from the header, before a pixel is unpacked: bytes a pixel, as measured with pillow 13."""
     pixels = image.size[0] * image.size[1]
-    needed = pixels * (4 if image.mode in ("L", "RGB") else 12)
+    needed = pixels * (4 if image.mode in ("L", "RGB") and TRANSPARENT not in image.info else 12)
     if image.format == "WEBP":
         needed = pixels * 18
     elif image.info.get("progressive"):
@@ -95,14 +96,25 @@ def _spare() -> int:
 
 def _plain(image: Any) -> Any:
     """A mode that can be resized: 16-bit and palette images cannot."""
-    from PIL import Image
 
     if image.mode in WIDE:
-        return Image.fromarray((np.asarray(image) >> 8).clip(0, 255).astype(np.uint8))
-    if image.mode in ("L", "RGB", "RGBA"):
+        return _bytes_of(image)
+    if image.mode in ("L", "RGB", "RGBA") and TRANSPARENT not in image.info:
         return image
-    transparent = image.mode in ("LA", "PA") or "transparency" in image.info
+    transparent = image.mode in ("LA", "PA") or TRANSPARENT in image.info
     return image.convert("RGBA" if transparent else "RGB")
+
+
+def _bytes_of(image: Any) -> Any:
+    """A 16-bit grey image, whose transparent value may be one that bytes cannot tell from its neighbours."""
+    from PIL import Image
+
+    values = np.asarray(image)
+    grey = Image.fromarray((values >> 8).clip(0, 255).astype(np.uint8))
+    if TRANSPARENT not in image.info:
+        return grey
+    opaque = Image.fromarray(np.where(values == image.info[TRANSPARENT], 0, 255).astype(np.uint8))
+    return Image.merge("LA", (grey, opaque)).convert("RGBA")
 
 
 def _upright(image: Any, square: Any) -> Any:
