@@ -1,15 +1,15 @@
-"""Every way to die, at random, over supervised, semi-supervised and grid runs: `make chaos`.
+"""Every way to die, at random, over single, two-rank, semi-supervised and grid runs and over the decoding of a folder.
 
-    python stress/chaos.py --faults 100 --minutes 30
+    python stress/chaos.py --faults 100 --minutes 30        (`make chaos`)
 
-Each run is killed (SIGKILL), preempted (SIGTERM), starved of disk or has its newest checkpoint damaged, again and
-again, and started anew with the same command until it ends. Its weights must then equal, to the bit, those of a twin
-that nobody disturbed. Full disks need a small tmpfs, mounted where no other process sees it, so that it is gone when
-this one is; where that is not allowed the fault is left out.
+Each run is killed (SIGKILL), preempted (SIGTERM), interrupted twice (Ctrl-C), starved of disk, refused by a failing
+disk (every errno), robbed of its folder, met by a stale lock or a jumping clock, or has its newest checkpoint damaged,
+again and again, and is started anew with the same command until it ends. Its weights must then equal, to the bit, those
+of a twin that nobody disturbed. Full disks need a small tmpfs, mounted where no other process sees it, so that it is
+gone when this one is; where that is not allowed the fault is left out.
 """
 
 import argparse
-import contextlib
 import multiprocessing
 import os
 import random
@@ -19,18 +19,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
-from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from PIL import Image
 from small_grid import recipe
+from victims import Victim
 
-from metamixup import cli
+from metamixup.report import page  # noqa: F401
 from metamixup.runs import run  # noqa: F401
 from metamixup.tables import reproduce  # noqa: F401, imported once for all processes
 
+KINDS = ["kill", "kill", "term", "damage", "errno", "twice", "lock", "vanish", "clock"]
 METHODS = {
     "trustmix": [],
     "metamixup-logit": ["--estimator", "exact"],
@@ -39,118 +42,6 @@ METHODS = {
 }
 COMMON = ["--epochs", "30", "--threads", "1", "--set", "subset=600", "--set", "checkpoint_minutes=0.002"]
 GRID = recipe(["baseline", "mixup", "trustmix"], seeds=2, epochs=20)
-
-
-class Victim:
-    """A run or grid that is disturbed until it has had its faults, and its undisturbed twin."""
-
-    def __init__(self, name: str, command: list[str], folder: Path, share: float):
-        self.name, self.folder, self.twin, self.share = name, folder / "disturbed", folder / "twin", share
-        self.command, self.faults, self.ends, self.lost = command, Counter[str](), 0, list[str]()
-
-    def start(self, out: Path) -> BaseProcess:
-        """The command in a process of its own, forked: what it imports has been imported already."""
-        more = ["--out", str(out)] if "reproduce" in self.command else ["--out", str(out), "--resume"]
-        process = multiprocessing.get_context("fork").Process(
-            target=carry_out, args=([*self.command, *more], self.twin.with_suffix(".log")), daemon=True
-        )
-        process.start()
-        return process
-
-    def undisturbed(self) -> None:
-        process = self.start(self.twin)
-        process.join()
-        if process.exitcode:
-            raise SystemExit(f"{self.name}: the undisturbed run failed\n{self.twin.with_suffix('.log').read_text()}")
-
-    def disturb(self, chance: random.Random, kinds: list[str]) -> None:
-        """Once more from where it is, with one fault."""
-        kind = chance.choice(kinds)
-        if kind == "damage":
-            kind = "damage" if self.damage(chance) else "kill"
-        process = self.start(self.folder)
-        if not self.ended(process, chance.uniform(0.0, 2.0)):
-            if kind == "disk":
-                self.fill_disk(process)
-            else:
-                self.strike(process, kind)
-        if process.exitcode == 0:
-            self.judge()
-
-    def strike(self, process: BaseProcess, kind: str) -> None:
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGTERM if kind == "term" else signal.SIGKILL)
-        process.join(120)
-        # A process that does not listen yet, since it has only begun, ends by the signal itself.
-        if kind == "term" and process.exitcode not in (0, 75, -signal.SIGTERM):
-            self.lost.append(f"exit code {process.exitcode} after SIGTERM")
-        self.faults[kind] += 1
-
-    def fill_disk(self, process: BaseProcess) -> None:
-        """Checkpoints fail for a while; the run goes on, or ends with a line that says so."""
-        filler = self.folder.parent / "filler"
-        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
-            while file.write(bytes(2**16)):
-                pass
-        self.faults["disk"] += 1
-        over = self.ended(process, 1.0, full=True)
-        filler.unlink()
-        if not over:
-            process.kill()
-            process.join()
-
-    def ended(self, process: BaseProcess, seconds: float, full: bool = False) -> bool:
-        """Let it begin, and some time more; is it over?"""
-        while process.is_alive() and not any(self.folder.rglob("config.toml")):
-            time.sleep(0.01)
-        process.join(seconds)
-        # On a full disk a run may have to stop, and tell (1).
-        if process.exitcode not in (None, 0, *((1,) if full else ())):
-            self.lost.append(f"exit code {process.exitcode}; {self.twin.with_suffix('.log').read_text()[-600:]}")
-        return process.exitcode is not None
-
-    def damage(self, chance: random.Random) -> bool:
-        """Cut the newest checkpoint off or change a byte, where there is another."""
-        folders = [f for f in self.folder.rglob("checkpoints") if len(list(f.glob("step-*"))) > 1]
-        folders = [f for f in folders if not (f.parent / "summary.json").exists()]
-        if not folders:
-            return False
-        newest = max(chance.choice(folders).glob("step-*"))
-        content = bytearray(newest.read_bytes())
-        place = chance.randrange(len(content))
-        content[place] ^= 0x55
-        newest.write_bytes(content[:place] if chance.random() < 0.5 else content)
-        self.faults["damage"] += 1
-        return True
-
-    def judge(self) -> None:
-        """A run that has ended is compared with its twin, and the next one begins."""
-        self.ends += 1
-        weights = sorted(self.twin.rglob("model.safetensors"))
-        other = [self.folder / w.relative_to(self.twin) for w in weights]
-        if not all(b.exists() and a.read_bytes() == b.read_bytes() for a, b in zip(weights, other, strict=True)):
-            self.lost.append("other weights than the undisturbed run's")
-        shutil.rmtree(self.folder)
-
-    def finish(self) -> None:
-        process = self.start(self.folder)
-        process.join()
-        if process.exitcode:
-            self.lost.append(f"exit code {process.exitcode} at last")
-        else:
-            self.judge()
-
-
-def carry_out(command: list[str], log: Path) -> None:
-    code = 1
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with log.open("a") as file, contextlib.redirect_stdout(file), contextlib.redirect_stderr(file):
-        try:
-            code = cli.run(command)
-        except BaseException:
-            traceback.print_exc()
-        file.flush()
-        os._exit(code)
 
 
 def main() -> int:
@@ -193,17 +84,33 @@ def small_disk(place: Path) -> Path | None:
 
 def victims(folder: Path, disk: Path | None, faults: int) -> list[Victim]:
     (folder / "grid.toml").write_text(GRID)
-    runs = [(method, ["train", "--method", method, *COMMON, *more]) for method, more in METHODS.items()]
-    runs.append(("grid", ["reproduce", str(folder / "grid.toml"), "--jobs", "1"]))
+    write_images(folder / "images")
+    runs: list[tuple[str, list[str], dict[str, Any]]] = [
+        (method, ["train", "--method", method, *COMMON, *more], {}) for method, more in METHODS.items()
+    ]
+    runs.append(("two ranks", ["train", *COMMON], {"ranks": 2}))
+    decoded = ["--data", str(folder / "images"), "--epochs", "1", "--threads", "1", "--set", "image_size=32"]
+    runs.append(("decoding", ["train", "--model", "cnn3", *decoded], {"phase": ""}))
+    runs.append(("grid", ["reproduce", str(folder / "grid.toml"), "--jobs", "1"], {}))
     found = []
-    for name, command in runs:
+    for name, command, more in runs:
         (folder / name).mkdir()
-        # Workers of a grid are started afresh, which takes longer: it has half a share.
-        share = faults / (len(runs) - 0.5)
-        found.append(Victim(name, command, folder / name, share / 2 if name == "grid" else share))
-        if disk is not None and name in ("trustmix", "metamixup-logit+apl"):
+        # Workers of a grid and ranks take longer to start: they have half a share.
+        share = faults / (len(runs) - 1)
+        share /= 2 if name in ("grid", "two ranks") else 1
+        found.append(Victim(name, command, folder / name, share, **more))
+        if disk is not None and name in ("metamixup", "metamixup+apl"):
             found[-1].folder = disk / name
     return found
+
+
+def write_images(folder: Path) -> None:
+    """Photos enough for several decoders."""
+    chance = np.random.default_rng(0)
+    for k in range(400):
+        place = folder / f"class{k % 2}" / f"{k}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(chance.integers(0, 256, (160, 160, 3), dtype=np.uint8)).save(place)
 
 
 def chaos(faults: int, minutes: float, chance: random.Random, folder: Path, disk: Path | None) -> int:
@@ -215,7 +122,12 @@ def chaos(faults: int, minutes: float, chance: random.Random, folder: Path, disk
         if not unfinished:
             break
         victim = chance.choice(unfinished)
-        victim.disturb(chance, ["kill", "term", "damage", *(["disk"] if disk in victim.folder.parents else [])])
+        kinds = [*KINDS, "report", *(["disk"] if disk in victim.folder.parents else [])]
+        kind = chance.choice(kinds)
+        if kind == "report":
+            victim.disturb_page(chance)
+        else:
+            victim.disturb("kill" if victim.name == "grid" and kind in ("lock", "vanish", "errno") else kind, chance)
     for victim in known:
         victim.finish()
         told = "; ".join(victim.lost) or "every end bit-identical to the undisturbed run"
