@@ -1,6 +1,7 @@
-"""Imports go down only, and the core needs torch and numpy alone (docs/architecture.md)."""
+"""Imports go down only, the table of who imports whom is the real one, and the map lists the tree."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,38 +9,36 @@ from pathlib import Path
 import metamixup
 
 ROOT = Path(metamixup.__file__).parent
-BELOW = {
-    "errors": set(),
-    "world": {"errors"},
-    "seeding": set(),
-    "network": {"errors"},
-    "storage": {"errors"},
-    "mixing": {"world"},
-    "policy": {"mixing"},
-    "meta": {"policy", "network"},
-    "trust": {"meta"},
-    "choices": {"trust"},
-    "mixer": {"choices"},
-    "methods": {"meta", "seeding"},
-    "models": {"network"},
-    "data": {"mixing", "seeding", "storage"},
-    "engine": {"methods", "seeding", "storage"},
-    "settings": {"engine", "models", "data", "choices"},
-    "runs": {"settings", "mixer"},
-    "tables": {"runs"},
-    "analysis": {"tables"},
-    "audit": {"analysis"},
-    "report": {"audit"},
-    "integrations": {"tables"},
-    "benchmarks": {"tables"},
-    "cli": {"report", "integrations", "benchmarks"},
-    "__main__": {"cli"},
+DOCS = Path(__file__).parents[1] / "docs"
+# Every package and what it imports, the lowest first: a line may name only packages of the lines before it.
+EDGES = {
+    "errors": "",
+    "network": "errors",
+    "models": "errors network",
+    "seeding": "",
+    "storage": "errors",
+    "world": "errors",
+    "mixing": "errors world",
+    "data": "errors mixing seeding storage",
+    "methods": "errors mixing network world",
+    "policy": "mixing world",
+    "meta": "errors mixing network policy world",
+    "engine": "errors meta methods mixing seeding storage world",
+    "trust": "errors meta mixing network policy world",
+    "benchmarks": "data engine meta mixing models network policy seeding trust",
+    "choices": "errors meta policy trust",
+    "mixer": "choices errors meta mixing network policy trust world",
+    "integrations": "data errors mixer policy seeding trust",
+    "settings": "choices data engine errors meta methods models policy seeding storage trust",
+    "runs": "data engine errors meta mixer mixing models network seeding settings storage world",
+    "analysis": "data engine errors mixing network policy runs seeding settings storage",
+    "tables": "data engine errors runs settings storage",
+    "audit": "analysis data errors mixing models policy seeding tables trust",
+    "report": "analysis audit engine errors storage tables",
+    "cli": "analysis audit benchmarks data engine errors models report runs settings storage tables world",
+    "__main__": "cli",
 }
 CORE = {"errors", "world", "seeding", "network", "mixing", "policy", "meta", "trust", "choices", "mixer"}
-
-
-def allowed(layer: str) -> set[str]:
-    return {layer}.union(*(allowed(below) for below in BELOW[layer]))
 
 
 def layer_of(path: Path) -> str:
@@ -68,23 +67,58 @@ def imported(path: Path) -> list[str]:
     return names
 
 
+def edges() -> dict[str, set[str]]:
+    """Which packages each package imports, read from the source."""
+    files = [path for path in ROOT.rglob("*.py") if layer_of(path) != "__init__"]
+    found: dict[str, set[str]] = {layer_of(path): set() for path in files}
+    for path in files:
+        targets = {name.split(".")[1] for name in imported(path) if name.startswith("metamixup.")}
+        found[layer_of(path)] |= targets & found.keys() - {layer_of(path)}
+    return found
+
+
+def test_the_table_is_the_real_one():
+    real = {name: " ".join(sorted(below)) for name, below in edges().items()}
+    wrong = {name: below for name, below in real.items() if EDGES.get(name) != below}
+    assert not wrong, f"lines of EDGES as they should be: {wrong}"
+    assert set(EDGES) == set(real)
+
+
 def test_imports_go_down_only():
-    wrong = []
-    for path in sorted(ROOT.rglob("*.py")):
-        layer = layer_of(path)
-        if layer == "__init__":
-            continue
-        for name in imported(path):
-            parts = name.split(".")
-            target = parts[1] if parts[0] == "metamixup" and len(parts) > 1 else None
-            if target in BELOW and target not in allowed(layer):
-                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
-    assert not wrong, "\n".join(wrong)
+    below: set[str] = set()
+    for name, imports in EDGES.items():
+        assert set(imports.split()) <= below, f"{name} imports what is not below it"
+        below.add(name)
 
 
-def test_every_package_has_its_place_in_the_layers():
-    found = {layer_of(path) for path in ROOT.rglob("*.py")} - {"__init__"}
-    assert found == set(BELOW)
+def packages() -> set[str]:
+    """Names of the tree as the map writes them: `engine/`, `engine/records/`, `storage.py`."""
+    folders = {f"{path.parent.relative_to(ROOT)}/" for path in ROOT.rglob("__init__.py")} - {"./"}
+    return folders | {path.name for path in ROOT.glob("*.py")} - {"__main__.py"}
+
+
+def test_the_map_lists_every_package_and_nothing_else():
+    tree = (DOCS / "architecture.md").read_text().partition("src/metamixup/\n")[2].partition("```")[0]
+    listed = re.findall(r"^  (\S+(?:/|\.py))\s", tree, re.M)
+    assert set(listed) == packages()
+    assert len(listed) == len(set(listed))
+
+
+def test_every_file_that_the_pages_name_is_there():
+    """The map and the 'where is' table of CONTRIBUTING."""
+    text = (DOCS.parent / "CONTRIBUTING.md").read_text().partition("## Where is")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w/]+(?:\.\w+|/))`", text)
+    assert len(named) >= 25
+    assert [name for name in named if not (ROOT / name).exists() and not (DOCS.parent / name).exists()] == []
+
+
+def test_the_picture_shows_every_package_above_what_it_imports():
+    picture = (DOCS / "images" / "architecture.svg").read_text()
+    heights = {name: int(y) for y, name in re.findall(r'<text x="\d+" y="(\d+)" class="name">(\w+)</text>', picture)}
+    assert set(heights) == set(EDGES) - {"__main__"}
+    for name, imports in EDGES.items():
+        if name != "__main__":
+            assert all(heights[name] < heights[below] for below in imports.split()), name
 
 
 def test_the_core_needs_torch_and_numpy_alone():
