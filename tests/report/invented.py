@@ -91,6 +91,10 @@ def picture(generator, size=16):
     return base64.b64encode(file.getvalue()).decode()
 
 
+# One grey pixel.
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+
+
 def write_gallery(path, names, generator):
     n = len(names)
     confusion = generator.poisson(0.4, (n, n)) + 40 * np.eye(n, dtype=int)
@@ -107,6 +111,10 @@ def write_gallery(path, names, generator):
             "confidence": [(k + 0.5) / 15 for k in range(15)],
             "accuracy": [min(1, (k + 0.9) / 15) for k in range(15)],
             "count": [0, 0, 1, *(2 ** (k // 2) for k in range(12))],
+        },
+        "suspects": {
+            "called": 3,
+            "worst": [{"index": 7, "given": 1, "likely": 0, "wrong": 0.97, "image": PIXEL, "file": "b/<x>.png"}],
         },
         "mistakes": [
             {"image": picture(generator), "index": k, "true": 0, "predicted": n - 1, "confidence": 0.99 - k / 100}

@@ -8,7 +8,7 @@ from invented import write_run
 
 from metamixup.errors import UserError
 from metamixup.report import write_page
-from metamixup.report.lambdas import MOST_CELLS
+from metamixup.report.lambdas import MOST_CELLS, last_to_see
 
 
 def embedded(html):
@@ -32,7 +32,7 @@ def page_without(whole, tmp_path, *names):
 def test_a_whole_run_misses_nothing(whole, tmp_path):
     missing, html = page_without(whole, tmp_path)
     assert missing == []
-    for part in ("curves", "lambda", "pairs", "examples", "predictions", "mistakes", "settings"):
+    for part in ("curves", "lambda", "pairs", "examples", "predictions", "mistakes", "suspects", "settings"):
         assert f'<section id="{part}">' in html
     data = embedded(html)
     assert data["epochs"] == [1, 2, 3, 4, 5, 6]
@@ -117,3 +117,24 @@ def test_more_than_a_hundred_classes_share_groups(tmp_path):
     html = (tmp_path / "page.html").read_text()
     assert "Neighbouring classes share a group." in html
     assert embedded(html)["pairs"]["names"][0] == "class 0 … class 2"
+
+
+def test_the_page_opens_with_what_people_ask_first(whole):
+    write_page(whole, whole.parent / "order.html")
+    html = (whole.parent / "order.html").read_text()
+    sections = [
+        f'<section id="{part}"' for part in ("predictions", "suspects", "mistakes", "curves", "lambda", "pairs")
+    ]
+    assert sorted(html.index(section) for section in sections) == [html.index(section) for section in sections]
+    assert html.index("test error, last epoch (") < html.index("test NLL")
+    assert "by chance in" in html
+    assert "Either the model is mistaken, or the label is wrong." in html
+    assert "3 training labels look wrong to the policy" in html
+    assert "<code>b/&lt;x&gt;.png</code>" in html
+    assert f"metamixup audit {whole.name} --page" in html
+
+
+def test_sliders_start_where_there_is_something_to_see():
+    assert last_to_see([0.1, 0.8, 0.9, 0.5, 0.01, 0.0]) == 3
+    assert last_to_see([]) == 0
+    assert last_to_see([0.0, 0.0]) == 1

@@ -1,5 +1,6 @@
 """What people see of a run: progress while it trains, a table and how much was mixed at the end."""
 
+import json
 import sys
 from typing import Any
 
@@ -41,10 +42,23 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
         console.print(line, markup=False)
     for text in summary.get("remarks", []):
         console.print(f"note: {text}", markup=False, soft_wrap=True)
+    for text in suspected(folder):
+        console.print(text, markup=False, soft_wrap=True)
     spent = {key: summary.get(key, 0.0) for key in ("train_seconds", "loader_share", "meta_share")}
     seconds = f"{spent['train_seconds']:.1f} s of training"
     shares = f"loader {100 * spent['loader_share']:.1f} %, meta stage {100 * spent['meta_share']:.1f} %"
     console.print(f"{seconds} ({shares}); run folder {folder.root}", markup=False, soft_wrap=True)
+
+
+def suspected(folder: RunFolder) -> list[str]:
+    """How many labels look wrong to the policy, and where to see them; nothing where it judges no labels."""
+    try:
+        found = json.loads(folder.gallery.read_text(encoding="utf-8"))["suspects"]["called"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    if not found:
+        return ["no label was distrusted"]
+    return [f"{found} {'label looks' if found == 1 else 'labels look'} wrong: metamixup audit {folder.root} --page"]
 
 
 def _row(values: dict[str, Any]) -> list[str]:

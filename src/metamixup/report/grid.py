@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
 from metamixup.tables.collected import collect_entries, run_folders
 from metamixup.tables.entry import Entry, best_of, shared_seeds
@@ -13,7 +14,7 @@ TABLE = "table.json"
 
 def is_grid(path: Path) -> bool:
     """A table, or a folder of runs that is no run itself."""
-    return (path / TABLE).exists() or (not (path / "config.toml").exists() and bool(run_folders(path)))
+    return (path / TABLE).exists() or (not RunFolder(path).holds_run and bool(run_folders(path)))
 
 
 def grid_context(path: Path) -> dict[str, Any]:

@@ -25,14 +25,28 @@ def lambda_parts(records: Records) -> dict[str, Any]:
         "lambda": bool(over_time),
         "lambda_kinds": kinds,
         "lambda_epochs": len(over_time.get("epochs", [])),
+        "lambda_start": last_to_see([_blended(shares) for shares in over_time.get("all", [])]),
         "pairs": bool(pairs),
         "pairs_note": note,
         "pair_frames": len(pairs.get("frames", [])),
+        "pair_start": last_to_see(pairs.pop("seen", [])),
         "pair_histograms": bool(pairs.get("histogram")),
         "pair_measures": [m for m in (("mixing", "mixing"), ("mean", "mean λ")) if pairs.get(m[0])],
         "missing": missing,
         "data": {"lambda": over_time or None, "pairs": pairs or None},
     }
+
+
+def last_to_see(mixing: list[float]) -> int:
+    """The last epoch that mixed at least half as much as the one that mixed most: a policy may end with the images
+    themselves, where there is nothing to see."""
+    most = max(mixing, default=0.0)
+    return max((k for k, value in enumerate(mixing) if value >= most / 2), default=0)
+
+
+def _blended(shares: list[float] | None) -> float:
+    """The share of λ away from 0 and 1."""
+    return sum(shares[1:-1]) if shares else 0.0
 
 
 def _over_time(records: Records) -> tuple[dict[str, Any], bool]:
@@ -70,6 +84,7 @@ def _pairs(records: Records) -> tuple[dict[str, Any], str]:
         "mixing": _packed([f.mixing for f in found]) if found[0].mixing is not None else None,
         "histogram": _packed_bins(found),
         "bins": _bins(found),
+        "seen": [0.0 if f.mixing is None or np.isnan(f.mixing).all() else float(np.nanmean(f.mixing)) for f in found],
     }
     return tables, _note(records, groups, found)
 

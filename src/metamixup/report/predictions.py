@@ -21,6 +21,7 @@ def prediction_parts(records: Records) -> dict[str, Any]:
         "confusion": bool(confusion),
         "confused": _confused(gallery.get("confused"), names),
         "mistakes": _each(_mistake, gallery.get("mistakes"), names),
+        **_suspects(gallery.get("suspects"), names),
         "pairs_epoch": _epoch(pairs.get("epoch")),
         "most": _each(_triple, pairs.get("most"), names),
         "least": _each(_triple, pairs.get("least"), names),
@@ -65,12 +66,33 @@ def _each(make: Any, entries: Any, names: list[str]) -> list[dict[str, Any]]:
     return [entry for entry in made if entry is not None]
 
 
+def _suspects(found: Any, names: list[str]) -> dict[str, Any]:
+    told = found if isinstance(found, dict) else {}
+    called = told.get("called")
+    return {
+        "suspects": _each(_suspect, told.get("worst"), names),
+        "suspects_called": called if isinstance(called, int) else None,
+    }
+
+
+def _suspect(entry: dict[str, Any], names: list[str]) -> dict[str, Any] | None:
+    image, wrong = _picture(entry.get("image")), entry.get("wrong")
+    if image is None or not isinstance(wrong, int | float):
+        return None
+    named = {key: _name(entry.get(key), names) for key in ("given", "likely")}
+    return {"image": image, "file": _file(entry, "training image"), "wrong": f"{100 * wrong:.1f}\u00a0%", **named}
+
+
+def _file(entry: dict[str, Any], kind: str) -> str:
+    return str(entry.get("file") or f"{kind} {entry.get('index')}")
+
+
 def _mistake(entry: dict[str, Any], names: list[str]) -> dict[str, Any] | None:
     image, confidence = _picture(entry.get("image")), entry.get("confidence")
     if image is None or not isinstance(confidence, int | float):
         return None
     named = {key: _name(entry.get(key), names) for key in ("true", "predicted")}
-    return {"image": image, "index": entry.get("index"), "confidence": f"{100 * confidence:.1f}\u00a0%", **named}
+    return {"image": image, "file": _file(entry, "test image"), "confidence": f"{100 * confidence:.1f}\u00a0%", **named}
 
 
 def _triple(entry: dict[str, Any], names: list[str]) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """What the page of a run shows: numbers, curves and settings. λ's parts are in lambdas.py, images and predictions in
 predictions.py."""
 
+import math
 from typing import Any
 
 from metamixup.analysis.records import Records
@@ -43,6 +44,7 @@ def run_context(records: Records) -> dict[str, Any]:
         "charts": charts,
         "epoch_table": _epoch_table(records),
         "settings": _settings(records.settings),
+        "audit": f"metamixup audit {records.path.name} --page",
         "command": f"metamixup train --config {records.path.name}/config.toml" if records.settings else "",
         **{k: v for part in (lambdas, predictions) for k, v in part.items() if k != "data"},
         "data": data | lambdas["data"] | predictions["data"],
@@ -68,21 +70,39 @@ def _cards(records: Records) -> list[dict[str, str]]:
     best = records.summary.get("best_by_meta") or {}
     last_share = records.metrics[-1].get("blended") if records.metrics else None
     rows = [
-        ("test error, last epoch", last.get("test_error"), "%", 2),
+        (f"test error, last epoch{_sureness(records, last)}", last.get("test_error"), "%", 2),
         (f"test error, best by meta set (epoch {best.get('epoch')})", best.get("test_error"), "%", 2),
-        ("test NLL", last.get("test_nll"), "nats", 3),
-        ("test calibration error", last.get("test_ece"), "%", 2),
-        ("pairs blended, last epoch", _percent(last_share), "%", 0),
-        ("mean λ, last epoch", last.get("lambda_mean"), "", 3),
+        ("how far confidence is off (calibration error)", last.get("test_ece"), "%", 2),
+        ("training labels that look wrong", _called(records), "", 0),
         ("training time", *_duration(_total(records, "train_seconds")), 1),
         ("images a second", last.get("images_per_second") or _rate(records), "", 0),
         ("of it meta stage", _percent(last.get("meta_share")), "%", 1),
+        ("pairs blended, last epoch", _percent(last_share), "%", 0),
+        ("test NLL", last.get("test_nll"), "nats", 3),
+        ("mean λ, last epoch", last.get("lambda_mean"), "", 3),
     ]
     return [
         {"name": name, "value": f"{value:,.{digits}f}", "unit": unit}
         for name, value, unit, digits in rows
         if isinstance(value, int | float)
     ]
+
+
+def _sureness(records: Records, last: dict[str, Any]) -> str:
+    """The 95 % interval that so many test images leave."""
+    images, error = records.summary.get("images", {}), last.get("test_error")
+    count = images.get("test") if isinstance(images, dict) else None
+    if not isinstance(count, int) or not isinstance(error, int | float) or count < 2:
+        return ""
+    share, z = error / 100, 1.96
+    middle, half = share + z**2 / (2 * count), z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    low, high = ((middle + sign * half) / (1 + z**2 / count) for sign in (-1, 1))
+    return f" ({100 * max(low, 0):.2f} to {100 * high:.2f} by chance in {count:,} test images)"
+
+
+def _called(records: Records) -> int | None:
+    found = records.gallery.get("suspects")
+    return found.get("called") if isinstance(found, dict) else None
 
 
 def _total(records: Records, key: str) -> float | None:

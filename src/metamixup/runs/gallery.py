@@ -18,6 +18,7 @@ from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Training
 from metamixup.mixing import mix
 from metamixup.storage import as_json, write_atomically
+from metamixup.trust import Trust
 
 MISTAKES = 14
 CONFUSED = 20
@@ -39,6 +40,7 @@ def write_gallery(folder: RunFolder, training: Training, found: DataSet, runtime
     record = {
         "classes": list(found.classes),
         **predictions(logits, labels, found),
+        "suspects": suspects(training, found.train),
         "pairs": {
             "epoch": blended.get("epoch"),
             **{kind: extreme_pairs(blended.get(kind, []), found.train) for kind in ("most", "least")},
@@ -97,11 +99,29 @@ def worst_mistakes(probabilities: Tensor, labels: Tensor, images: ImageSet) -> l
             "true": int(labels[k]),
             "predicted": int(predicted[k]),
             "confidence": round(float(confidence[k]), 4),
-            "image": picture(images.images[k]),
+            **_shown(images, k),
         }
         for k in surest.tolist()
         if predicted[k] != labels[k]
     ]
+
+
+def suspects(training: Training, images: ImageSet) -> dict[str, Any]:
+    """How many training labels the policy takes for wrong, and the worst of them; empty where it judges no labels."""
+    if not isinstance(training.stage, Trust):
+        return {}
+    found = [one for one in training.stage.suspects(len(images)) if one.wrong >= 0.5 and one.index < len(images)]
+    worst = [
+        {"index": s.index, "given": s.given, "likely": s.likely, "wrong": round(s.wrong, 4), **_shown(images, s.index)}
+        for s in found[:MISTAKES]
+    ]
+    return {"called": len(found), "worst": worst}
+
+
+def _shown(images: ImageSet, k: int) -> dict[str, str]:
+    """An image, and its file where it has one."""
+    names = getattr(images, "names", None)
+    return {"image": picture(images.images[k]), **({"file": names[k]} if names else {})}
 
 
 def extreme_pairs(rows: list[list[float]], images: ImageSet) -> list[dict[str, Any]]:

@@ -1,0 +1,188 @@
+"""How well an audit finds wrong labels, beside cleanlab on the same networks and folds.
+
+python benchmarks/audit.py --seeds 3 --out results/audit.jsonl [--tasks digits-20,table]
+
+Every line of the file is one task with one seed: average precision and AUROC for wrong labels by our P(wrong) and by
+cleanlab's label quality, the share of wrong labels that each estimates, and CPU seconds. `in_sample` is our score from
+a network that was trained on the labels that it judges: what out-of-sample predictions are worth. Finished lines are
+not made again. Needs the extra `bench`.
+"""
+
+import argparse
+import inspect
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from cleanlab.count import num_label_issues
+from cleanlab.rank import get_label_quality_scores
+from sklearn.datasets import load_breast_cancer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import average_precision_score, roc_auc_score
+from torch import Tensor, nn
+
+from metamixup import data, models
+from metamixup.audit.audit import MODEL, fitting_plan, inputs_of
+from metamixup.audit.cross_validation import Inputs, Plan, Predictions, look, neighbours, out_of_sample, train
+from metamixup.audit.images import from_set
+from metamixup.audit.judge import judge
+from metamixup.data.corrupt import replace_labels, swap_neighbours
+from metamixup.seeding import derived_generator
+
+LIBRARIES = ("numpy", "scipy.stats", "sklearn.metrics", "torch.nn.functional", "typing", "pathlib")
+
+
+@dataclass(frozen=True)
+class Task:
+    """inputs: samples by index; truth: their right labels; given: those to be audited."""
+
+    make: Callable[[], nn.Module]
+    inputs: Inputs
+    truth: Tensor
+    given: Tensor
+    classes: int
+    plan: Plan
+
+
+class Mlp(nn.Module):
+    """For tables and texts."""
+
+    def __init__(self, width: int, classes: int):
+        super().__init__()
+        self.features = nn.Sequential(nn.Linear(width, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU())
+        self.classifier = nn.Linear(32, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.classifier(self.features(x))
+
+
+def images(name: str, spoil: Callable[..., Any], share: float, size: int | None = None) -> Callable[[int], Task]:
+    def make(seed: int) -> Task:
+        found = from_set(data.load(name))
+        if size is not None:
+            chosen = torch.randperm(len(found.labels), generator=derived_generator(seed, "chosen"))[:size]
+            found = replace(found, images=found.images[chosen], labels=found.labels[chosen])
+        classes, (channels, *side) = len(found.classes), found.images.shape[1:]
+        given, _ = spoil(found.labels, classes, share, seed) if share else (found.labels, None)
+        network = lambda: models.build(MODEL, classes, channels, (side[0], side[1]))  # noqa: E731
+        return Task(network, inputs_of(found), found.labels, given, classes, fitting_plan(found))
+
+    return make
+
+
+def rows(x: np.ndarray, y: np.ndarray, share: float) -> Callable[[int], Task]:
+    features, truth, classes = torch.tensor(x, dtype=torch.float32), torch.tensor(y), int(y.max()) + 1
+
+    def make(seed: int) -> Task:
+        given, _ = replace_labels(truth, classes, share, seed)
+        plan = Plan(folds=5, steps=300, lr=0.05)
+        return Task(lambda: Mlp(x.shape[1], classes), lambda index, _: features[index], truth, given, classes, plan)
+
+    return make
+
+
+def table(seed: int) -> Task:
+    """Cells of tumours, 569 by 30 numbers, with a fifth of the labels turned over."""
+    found = load_breast_cancer()
+    return rows((found.data - found.data.mean(0)) / found.data.std(0), found.target, 0.2)(seed)
+
+
+def text(seed: int) -> Task:
+    """Which library a function's documentation is from, by its words."""
+    texts, labels = documents()
+    words = TfidfVectorizer(max_features=500, stop_words="english").fit_transform(texts).toarray()
+    return rows(words * 10, np.array(labels), 0.2)(seed)
+
+
+def documents() -> tuple[list[str], list[int]]:
+    found: dict[str, int] = {}
+    for label, name in enumerate(LIBRARIES):
+        module = __import__(name, fromlist=["x"])
+        for value in vars(module).values():
+            told = (inspect.getdoc(value) or "") if callable(value) else ""
+            if len(told.split()) > 15:
+                found.setdefault(" ".join(told.replace(name.split(".")[0], "").split()[:60]), label)
+    return list(found), list(found.values())
+
+
+TASKS: dict[str, Callable[[int], Task]] = {
+    "digits": images("digits", replace_labels, 0.0),
+    "digits-20": images("digits", replace_labels, 0.2),
+    "digits-40": images("digits", replace_labels, 0.4),
+    "table-20": table,
+    "text-20": text,
+    "fashion-5000-neighbours-20": images("fashion", swap_neighbours, 0.2, 5000),
+}
+
+
+def measure(task: Task, seed: int) -> dict[str, Any]:
+    started = time.process_time()
+    seen = out_of_sample(task.make, task.inputs, task.given, task.classes, task.plan, seed)
+    trained, started = time.process_time() - started, time.process_time()
+    judged = judge(seen, task.given, seed)
+    ours = time.process_time() - started
+    p, labels, wrong = probabilities(seen.log_p), task.given.numpy(), (task.given != task.truth).numpy()
+    started = time.process_time()
+    quality, issues = get_label_quality_scores(labels, p), num_label_issues(labels, p)
+    theirs = time.process_time() - started
+    margin = get_label_quality_scores(labels, p, method="normalized_margin")
+    return {
+        "samples": len(labels),
+        "true_share": round(float(wrong.mean()), 4),
+        "ours": {**scores(wrong, judged.wrong.numpy()), "share": round(judged.share, 4)},
+        "interval": [round(judged.low, 4), round(judged.high, 4)],
+        "called": round(float((judged.wrong > 0.5).double().mean()), 4),
+        "cleanlab": {**scores(wrong, 1 - quality), "share": round(float(issues / len(labels)), 4)},
+        "cleanlab_margin": scores(wrong, 1 - margin),
+        "in_sample": scores(wrong, judge(in_sample(task, seed), task.given, seed).wrong.numpy()),
+        "cpu_seconds": {"networks": round(trained, 1), "ours": round(ours, 2), "cleanlab": round(theirs, 2)},
+    }
+
+
+def in_sample(task: Task, seed: int) -> Predictions:
+    """One network, trained on all samples and labels that it then judges."""
+    torch.manual_seed(seed)
+    model, index = task.make(), torch.arange(len(task.given))
+    for _ in train(model, task.inputs, task.given, index, task.classes, task.plan, derived_generator(seed, "all")):
+        pass
+    log_p, features = look(model, task.inputs, index)
+    return Predictions(log_p, *neighbours(features, task.given, task.classes))
+
+
+def probabilities(log_p: Tensor) -> np.ndarray:
+    p = log_p.double().exp()
+    return (p / p.sum(1, keepdim=True)).numpy()
+
+
+def scores(wrong: np.ndarray, suspicion: np.ndarray) -> dict[str, float]:
+    if not wrong.any():
+        return {}
+    precision, area = average_precision_score(wrong, suspicion), roc_auc_score(wrong, suspicion)
+    return {"ap": round(float(precision), 4), "auroc": round(float(area), 4)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tasks", default=",".join(TASKS))
+    parser.add_argument("--out", type=Path, default=Path("results/audit.jsonl"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    for name in options.tasks.split(","):
+        for seed in range(options.seeds):
+            if any((line["task"], line["seed"]) == (name, seed) for line in lines):
+                continue
+            line = {"task": name, "seed": seed, **measure(TASKS[name](seed), seed)}
+            print(json.dumps(line), flush=True)
+            with options.out.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()
