@@ -29,6 +29,14 @@ def test_nothing_is_blended_before_enough_was_heard():
     assert told(2.0, 1, amount).share == 1
 
 
+def test_nothing_is_learned_while_all_samples_are_new():
+    amount = Amount()
+    for _ in range(30):
+        amount.learn(torch.ones(0), torch.full((10,), 5.0), known=1000)
+    assert amount.share == 0
+    assert amount.heard == 0
+
+
 def test_losses_too_small_to_matter_show_no_gap():
     amount = Amount()
     for _ in range(30):

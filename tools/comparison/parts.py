@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metamixup.errors import unknown
+from tools.comparison.gauntlet import gauntlet
 from tools.comparison.tables import TABLES
 from tools.comparison.tasks import read_tasks
 
+ALL_TABLES = {**TABLES, "gauntlet": gauntlet}
 # What is to be seen on each, for readers who cannot.
 FIGURES = {
     "figure-differences": "Paired differences of the test error with their 95 % intervals, by rival and task",
@@ -28,10 +30,10 @@ class Part:
 
 
 def make_part(records: Path, name: str) -> Part:
-    if name in TABLES:
-        return Part(TABLES[name](read_tasks(records)))
+    if name in ALL_TABLES:
+        return Part(ALL_TABLES[name](read_tasks(records)))
     if name not in FIGURES:
-        raise unknown("part of a comparison", name, (*TABLES, *FIGURES))
+        raise unknown("part of a comparison", name, (*ALL_TABLES, *FIGURES))
     file = f"{records.stem}-{name.removeprefix('figure-')}.svg"
     # The records' mark makes the document's text differ whenever its figures are behind.
     mark = hashlib.blake2b(records.read_bytes(), digest_size=4).hexdigest()

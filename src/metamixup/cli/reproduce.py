@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table1, table2, …, or a recipe file of your own.")],
+    table: Annotated[str, typer.Argument(help="table1, table2, …, gauntlet, or a recipe file of your own.")],
     only: Annotated[list[str] | None, typer.Option(help="Cells by pattern: 'cifar10/*'. May be given again.")] = None,
     methods: Annotated[str | None, typer.Option(help="Rows, separated by commas.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs a cell.")] = None,

@@ -147,10 +147,14 @@ PARTS = (Recipe, Variant, Column, Row, Published)
 
 def load_recipe(name: str) -> Recipe:
     """A table of the paper by name, or a recipe of the user's own by its path."""
+    from metamixup.tables.gauntlet import draw_recipe, known_gauntlets  # it is made of what stands here
+
     if name.endswith(".toml"):
         return read_recipe(Path(name))
+    if name in known_gauntlets():
+        return draw_recipe(name)
     if name not in known_tables():
-        raise unknown("table", name, known_tables())
+        raise unknown("table", name, [*known_tables(), *known_gauntlets()])
     with resources.as_file(_paper() / f"{name}.toml") as path:
         return read_recipe(path)
 

@@ -61,12 +61,13 @@ class Amount:
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
     def learn(self, trained: Tensor, waiting: Tensor, known: int, least: float = 0.0) -> None:
-        """trained, waiting: (n,), (m,) losses of unblended samples at this moment; known: how many samples were judged
-        so far by their index; least: what p is at least."""
-        if self.released:
+        """trained, waiting: (n,), (m,) losses of unblended samples at this moment, the former of samples met before:
+        nothing is known by heart at first sight; known: how many samples were judged so far by their index; least: what
+        p is at least."""
+        trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
+        if self.released or not len(trained):
             return
         self.known, before = known, self.learned
-        trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
         fade = max(0.0, 1 - len(waiting) / self.window)
         for sums, losses in ((self.trained, trained), (self.waiting, waiting)):
             sums.mul_(fade).add_(torch.tensor([float(losses.double().sum()), float(len(losses))], dtype=torch.float64))

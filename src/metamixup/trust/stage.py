@@ -140,8 +140,9 @@ class Trust(Stage):
         losses = world.gathered(batch.losses(pairs.labels[: len(batch.log_p)]))
         least = min(1.0, BLENDED_PER_WRONG * self.division.strength * self.division.share)
         if pairs.index is not None:
-            waiting = self.amount.waits(world.gathered(pairs.index))
-            self.amount.learn(losses[~waiting], losses[waiting], self.samples.count, least)
+            index = world.gathered(pairs.index)
+            waiting, (_, met) = self.amount.waits(index), self.samples.of(index, min(batch.log_p.shape[1], WIDE))
+            self.amount.learn(losses[met & ~waiting], losses[waiting], self.samples.count, least)
         elif meta is not None and pairs.meta_labels is not None:
             self.amount.learn(losses, world.gathered(meta.losses(pairs.meta_labels)), 0, least)
         else:

@@ -1,0 +1,40 @@
+import pytest
+
+from metamixup.tables.recipe import load_recipe
+from tools.comparison.gauntlet import METHODS, behind, gauntlet, ranks
+from tools.comparison.tasks import plan_tasks
+
+RECIPE = load_recipe("gauntlet")
+
+
+def lines(place: int, errors: dict[str, list[float]]) -> list[dict]:
+    column = RECIPE.full.columns[place]
+    return [
+        {"cell": f"{column.name}/{column.model}/{method}", "seed": seed, "test_error": error}
+        for method, found in errors.items()
+        for seed, error in enumerate(found)
+    ]
+
+
+def test_the_better_of_baseline_and_mixup_is_what_the_default_is_held_against():
+    (task, other, *_) = plan_tasks(
+        RECIPE, lines(0, {"baseline": [5.0, 7.0], "mixup": [4.0, 6.0], "mixup+settle": [1.0, 1.0], "trustmix": [6, 5]})
+    )
+    assert behind(task) == pytest.approx(0.5)
+    assert behind(other) is None
+    assert ranks(task, METHODS) == {"mixup+settle": 1.0, "mixup": 2.0, "trustmix": 3.0, "baseline": 4.0}
+
+
+def test_equal_errors_share_a_rank():
+    (task, *_) = plan_tasks(RECIPE, lines(0, {"baseline": [2.0], "mixup": [1.0], "trustmix": [1.0]}))
+    assert ranks(task, METHODS) == {"baseline": 3.0, "mixup": 1.5, "trustmix": 1.5}
+
+
+def test_the_page_tells_tasks_that_were_run_and_how_the_default_stands():
+    found = lines(0, {"baseline": [5.0], "mixup": [4.0], "trustmix": [6.5]}) + lines(1, {"baseline": [5.0]})
+    found += lines(2, {"baseline": [5.0], "mixup": [4.0], "trustmix": [3.5]})
+    text = gauntlet(plan_tasks(RECIPE, found))
+    assert "clean 00" in text
+    assert "clean 01" not in text
+    assert "mean +1.00 points, at worst +2.50, more than one point behind on 1 of 2 tasks" in text
+    assert gauntlet(plan_tasks(RECIPE, [])) == "Nothing has been run yet.\n"

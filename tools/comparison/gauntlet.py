@@ -1,0 +1,65 @@
+"""How the default stands on tasks that nobody chose: beside the better of baseline and MixUp, and its rank."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from metamixup.tables.text_table import Field, TextTable, as_markdown
+from tools.comparison.tasks import BASELINE, OURS, Task
+
+PLAIN = (BASELINE, "mixup-0.2", "mixup")  # what a user would do otherwise: the better of them is to be met
+METHODS = (*PLAIN, "mixup+settle", OURS)
+
+
+def gauntlet(tasks: Sequence[Task]) -> str:
+    """Test errors over the seeds that the methods of a task share; tasks without the default are left out."""
+    run = [task for task in tasks if task.values(OURS) and behind(task) is not None]
+    if not run:
+        return "Nothing has been run yet.\n"
+    shown = [method for method in METHODS if any(task.values(method) for task in run)]
+    head = ("test error, %", *(run[0].labels[method] for method in shown), "to the better", "seeds")
+    rows: list[Sequence[Field]] = [[_title(task), *_errors(task, shown), *_behind(task)] for task in run]
+    return as_markdown(TextTable(head, rows, 1)) + "\n" + "\n".join(_summary(run, shown)) + "\n"
+
+
+def behind(task: Task) -> float | None:
+    """How far the default's mean is above that of the better of baseline and MixUp."""
+    seeds = task.shared(METHODS)
+    mine, others = task.mean(OURS, seeds=seeds), [task.mean(method, seeds=seeds) for method in PLAIN]
+    found = [error for error in others if error is not None]
+    return mine - min(found) if mine is not None and found else None
+
+
+def ranks(task: Task, methods: Sequence[str]) -> dict[str, float]:
+    """1 is the lowest error; equal ones share the mean of their ranks."""
+    means = {method: task.mean(method, seeds=task.shared(METHODS)) for method in methods}
+    errors = {method: mean for method, mean in means.items() if mean is not None}
+    return {
+        method: 0.5 + sum(other < error for other in errors.values()) + sum(o == error for o in errors.values()) / 2
+        for method, error in errors.items()
+    }
+
+
+def _title(task: Task) -> str:
+    kind, number, data, images = task.name.split("-")
+    return f"{kind} {number}: {data}, {int(images):,}"
+
+
+def _errors(task: Task, methods: Sequence[str]) -> list[str]:
+    means = [task.mean(method, seeds=task.shared(METHODS)) for method in methods]
+    return ["–" if mean is None else f"{mean:.2f}" for mean in means]
+
+
+def _behind(task: Task) -> tuple[str, str]:
+    found = behind(task)
+    return "–" if found is None else f"{found:+.2f}", str(len(task.shared(METHODS)))
+
+
+def _summary(tasks: Sequence[Task], methods: Sequence[str]) -> list[str]:
+    found = [distance for task in tasks if (distance := behind(task)) is not None]
+    placed = [ranks(task, methods) for task in tasks]
+    mean_ranks = {method: fmean(r[method] for r in placed if method in r) for method in methods}
+    told = ", ".join(f"{tasks[0].labels[method]} {rank:.2f}" for method, rank in mean_ranks.items())
+    return [
+        f"To the better of baseline and MixUp: mean {fmean(found):+.2f} points, at worst {max(found):+.2f}, more than "
+        f"one point behind on {sum(distance > 1 for distance in found)} of {len(found)} tasks. Mean ranks: {told}."
+    ]
