@@ -44,3 +44,23 @@ def test_a_subset_counts_as_what_is_trained_on(own_images):
 def test_who_asks_for_a_crop_gets_no_shift_besides(own_images):
     found = resolve({"data": own_images, "augment.crop": 3}).augment
     assert (found.crop, found.shift) == (3, 0)
+
+
+@pytest.mark.parametrize("data", ["cifar10", "cifar100", "svhn"])
+def test_photos_with_a_name_are_learned_like_own_ones_unless_a_model_is_named(data):
+    assert (resolve({"data": data}).model, resolve({"data": data}).epochs) == ("photo-resnet8", 10)
+    named = resolve({"data": data, "model": "preact-resnet18"})
+    assert (named.epochs, named.optimizer.nesterov, named.augment.shift) == (30, False, 0)
+
+
+def test_cnn3_warms_up_at_a_low_rate_on_photos(own_images):
+    for data in (own_images, "cifar10", "imagenet"):
+        found = resolve({"data": data, "model": "cnn3"}).optimizer
+        assert (found.lr, found.warmup_epochs) == (0.02, 1.0)
+
+
+@pytest.mark.parametrize("given", [{"optimizer.name": "adamw"}, {"optimizer.momentum": 0.0}])
+def test_another_optimizer_gets_no_settings_that_it_cannot_take(own_images, given):
+    found = resolve({"data": own_images, **given}).optimizer
+    assert not found.nesterov
+    assert found.lr == (1e-3 if "optimizer.name" in given else 0.05)

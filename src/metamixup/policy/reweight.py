@@ -1,7 +1,7 @@
 """Learning to reweight (Ren et al. 2018): the meta-gradient weighs whole samples instead of blending pairs.
 
 A rival with the same meta set, made of the same parts: what is refined is one weight a sample in place of one λ a pair.
-The weighted loss is `methods.reweighted.Reweighted`. Ren et al. take the meta-gradient at zero weights, where θ′ = θ:
+The weighted loss is `methods.supervised.Reweighted`. Ren et al. take the meta-gradient at zero weights, where θ′ = θ:
 an estimator with `lookahead=False` is the same, since the loss is linear in the weights.
 """
 

@@ -14,6 +14,14 @@ BY_DATA: dict[str, dict[str, Any]] = {
     "mnist": {"epochs": 20, "optimizer.lr": 0.05},
     "fashion": {"epochs": 30, "optimizer.lr": 0.05},
 }
+# Photos that have a name: their facts are known without their files.
+PHOTOS = {
+    "cifar10": Glance(50_000, 10, (3, 32, 32)),
+    "cifar100": Glance(50_000, 100, (3, 32, 32)),
+    "cifar100-coarse": Glance(50_000, 20, (3, 32, 32)),
+    "svhn": Glance(73_257, 10, (3, 32, 32)),
+}
+WITHOUT_NORM = {"optimizer.lr": 0.02, "optimizer.warmup_epochs": 1.0}  # cnn3 learns nothing at higher rates
 FINE_TUNING = {
     "optimizer.name": "adamw",
     "optimizer.lr": 1e-3,
@@ -27,13 +35,17 @@ SHIFTS = {"augment.shift", "augment.crop"}
 
 
 def data_defaults(plain: Settings, given: dict[str, Any]) -> dict[str, Any]:
-    """Of a data set that has a name, or of a user's own images, as far as a glance at them can tell."""
-    seen = glance(plain.data, plain.image_size)
+    """Of a data set that has a name, or of a user's own images, as far as a glance at them can tell. Who names a model
+    for a data set that has a name knows what it needs."""
+    seen = glance(plain.data, plain.image_size) or (PHOTOS.get(plain.data) if "model" not in given else None)
     if seen is None:
         return BY_DATA.get(plain.data, {})
     found = photo_defaults(seen, min(plain.subset or seen.images, seen.images))
-    # Who asks for one of the two ways of shifting does not want the other.
-    return {key: value for key, value in found.items() if key not in SHIFTS or not SHIFTS & given.keys()}
+    unwanted = SHIFTS if SHIFTS & given.keys() else set()  # who asks for one way of shifting does not want the other
+    if given.get("optimizer.name", "sgd") != "sgd" or not given.get("optimizer.momentum", 1):
+        unwanted = unwanted | {"optimizer.nesterov"}
+    adam = {} if given.get("optimizer.name", "sgd") == "sgd" else {"optimizer.lr": 1e-3}
+    return {key: value for key, value in found.items() if key not in unwanted} | adam
 
 
 def photo_defaults(seen: Glance, images: int) -> dict[str, Any]:
@@ -58,8 +70,11 @@ def photo_defaults(seen: Glance, images: int) -> dict[str, Any]:
 
 
 def model_defaults(model: str, by_data: dict[str, Any]) -> dict[str, Any]:
-    """The data's defaults, or for trained weights what does not spoil them: a new head learns ten times as fast as the
-    layers before it, and fewer epochs are enough."""
+    """The data's defaults, but a low rate and a warm-up for cnn3 where the data's are not its own. For trained weights
+    what does not spoil them: a new head learns ten times as fast as the layers before it, and fewer epochs are enough.
+    """
+    if model == "cnn3" and by_data not in BY_DATA.values():
+        return {**by_data, **WITHOUT_NORM}
     if not is_trained(model):
         return by_data
     return {**by_data, **FINE_TUNING, "epochs": min(MOST_FINE_TUNING, by_data.get("epochs", MOST_FINE_TUNING))}

@@ -38,7 +38,8 @@ def resolve(given: dict[str, Any], threads: int = 1) -> Settings:
     set's, and these over what suits the policy."""
     given = with_control(given)
     plain = check(nested({key: given[key] for key in DECISIVE if key in given}))
-    suited = model_defaults(plain.model, data_defaults(plain, given))
+    by_data = data_defaults(plain, given)
+    suited = model_defaults(given.get("model", by_data.get("model", plain.model)), by_data)
     chosen = {**suited, **method_entry(plain.method).defaults, **given}
     batch_size = plain.batch_size if "batch_size" in given else chosen.get("batch_size", plain.batch_size)
     suits = policy_defaults(chosen["policy.name"], batch_size)
