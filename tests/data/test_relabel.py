@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from metamixup.data import from_arrays
-from metamixup.data.relabel import UNCHANGED, read_labels, read_names
+from metamixup.data.relabel import UNCHANGED, corrected_test_labels, read_labels, read_names
 from metamixup.errors import DataError
 
 
@@ -37,10 +39,18 @@ def test_files_are_known_by_their_names(tmp_path, found):
     assert read_names(tmp_path / "list.txt", named).tolist() == [0, 2]
 
 
+def test_test_images_are_corrected_too_and_never_vouched_for(tmp_path, found):
+    named = replace(found, test=replace(found.test, names=("bee/a.png", "-b.png", "c.png")))
+    (tmp_path / "labels.csv").write_text("file,label\nbee/a.png,cat\n'-b.png,0\ntrain/4,ant\n")
+    assert corrected_test_labels(str(tmp_path / "labels.csv"), named).tolist() == [2, 0, 2]
+    assert int((read_labels(str(tmp_path / "labels.csv"), named) != UNCHANGED).sum()) == 1
+    assert read_names(tmp_path / "labels.csv", named).tolist() == [4]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.csv", "file,label\ntrain/99,cat\n", "line 2: 'train/99' is no training image"),
+        ("a.csv", "file,label\ntrain/99,cat\n", "line 2: 'train/99' is no training or test image"),
         ("a.csv", "file,label\ntrain/1,dog\n", "line 2: 'dog' is none of the classes"),
         ("a.csv", "photo,what\n", "needs the columns file and label"),
         ("a.csv", "file,label\ntrain/1\n", "line 2: has 1 columns"),

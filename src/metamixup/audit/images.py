@@ -13,6 +13,7 @@ from metamixup.data.folder.decode import decode, without_pillow_warnings
 from metamixup.data.folder.folder import image_shape
 from metamixup.data.folder.tree import ImageFile, readable, scan
 from metamixup.data.images import statistics
+from metamixup.data.relabel import names_of
 from metamixup.errors import DataError
 
 
@@ -40,9 +41,10 @@ def labelled_images(source: str, data_dir: str | None = None, image_size: int | 
 
 
 def from_set(found: DataSet) -> Labelled:
-    names = [f"train/{k}" for k in range(len(found.train))]
     images, labels = found.train.images, found.train.labels
-    return Labelled(found.name, names, images, labels, found.classes, found.mean, found.std, found.flips)
+    return Labelled(
+        found.name, list(names_of(found)), images, labels, found.classes, found.mean, found.std, found.flips
+    )
 
 
 def from_folder(root: Path, image_size: int | None = None) -> Labelled:

@@ -11,8 +11,7 @@ from metamixup.audit.audit import audit_images, listed
 from metamixup.audit.findings import Audit
 from metamixup.audit.images import Labelled
 from metamixup.audit.judge import Judgement
-from metamixup.data.folder.folder import parts_of
-from metamixup.data.folder.tree import readable, scan
+from metamixup.data.relabel import names_of
 from metamixup.trust import Trust
 
 HOW = "by what the run learned of each image while it trained"
@@ -31,7 +30,7 @@ def audit_run(
 def training_images(run: Rebuilt) -> Labelled:
     """Those that the run was trained on, with the labels that it saw."""
     index, whole = run.split.train, run.found
-    names = file_names(run)
+    names = names_of(whole)
     return Labelled(
         str(run.records.setting("data")),
         [names[k] for k in index.tolist()],
@@ -42,16 +41,6 @@ def training_images(run: Rebuilt) -> Labelled:
         whole.std,
         whole.flips,
     )
-
-
-def file_names(run: Rebuilt) -> list[str]:
-    """Of a folder its files, relative to it; else positions in the training set."""
-    root, count = Path(str(run.records.setting("data"))), len(run.found.train)
-    if root.is_dir() and run.records.setting("subset") is None and run.records.setting("selection") is None:
-        files = parts_of(scan(root))[0]
-        if len(files) == count:
-            return [readable(file.path.relative_to(root).as_posix()) for file in files]
-    return [f"train/{k}" for k in range(count)]
 
 
 def judged_by_policy(run: Rebuilt, found: Labelled) -> Judgement | None:

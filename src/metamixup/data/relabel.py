@@ -3,7 +3,8 @@
 A .npz archive holds a label for every training image, in their order: `labels.npz`, or `cifar10n.npz:random1` where it
 holds several arrays. A .csv table holds as many rows as need be, with the columns `file` and `label`: a file by its
 path in the data's folder, or `train/17` for the 17th training image where there are no files; a label by the name of
-its class or its number. A plain list of files, one a line, names images without labels.
+its class or its number. It may name test images too, whose labels are corrected as well. A plain list of files, one a
+line, names images without labels; test images in it are passed over.
 """
 
 import csv
@@ -38,9 +39,9 @@ def read_names(path: Path, found: DataSet) -> Tensor:
         rows = [line.strip() for line in _text(path).splitlines() if line.strip()]
     if not rows:
         raise DataError(f"{path}: names no image")
-    positions = _positions(found)
-    named = {_position(path, line, name, positions) for line, name in enumerate(rows, 1)}
-    return torch.tensor(sorted(named))
+    known = _places(found)
+    places = [_place(path, line, name, known) for line, name in enumerate(rows, 1)]
+    return torch.tensor(sorted({position for part, position in places if part == "train"}), dtype=torch.int64)
 
 
 def _from_archive(path: str, found: DataSet) -> Tensor:
@@ -58,14 +59,32 @@ def _from_archive(path: str, found: DataSet) -> Tensor:
     return label_tensor(values, found.classes, path)
 
 
+def corrected_test_labels(path: str, found: DataSet) -> Tensor:
+    """(N,) the labels of the test images, as a table corrects them."""
+    labels = found.test.labels.clone()
+    for part, position, label in _table(Path(path), found) if path.endswith(".csv") else ():
+        if part == "test":
+            labels[position] = label
+    return labels
+
+
 def _from_table(path: Path, found: DataSet) -> Tensor:
-    labels, positions = torch.full((len(found.train),), UNCHANGED), _positions(found)
+    labels = torch.full((len(found.train),), UNCHANGED)
+    for part, position, label in _table(path, found):
+        if part == "train":
+            labels[position] = label
+    return labels
+
+
+def _table(path: Path, found: DataSet) -> list[tuple[str, int, int]]:
+    """(part, position in it, label) of each row."""
     numbers = {name: number for number, name in enumerate(found.classes)}
+    rows, known = [], _places(found)
     for line, (name, label) in enumerate(_rows(path), 2):
         if label not in numbers and not (label.isdecimal() and int(label) < len(numbers)):
             raise DataError(f"{path}, line {line}: {label!r} is none of the classes")
-        labels[_position(path, line, name, positions)] = numbers[label] if label in numbers else int(label)
-    return labels
+        rows.append((*_place(path, line, name, known), numbers[label] if label in numbers else int(label)))
+    return rows
 
 
 def _rows(path: Path, needs_label: bool = True) -> list[tuple[str, str]]:
@@ -78,7 +97,13 @@ def _rows(path: Path, needs_label: bool = True) -> list[tuple[str, str]]:
     for number, row in enumerate(rows, 2):
         if len(row) <= max(file, label or 0):
             raise DataError(f"{path}, line {number}: has {len(row)} columns, the first line has {len(head)}")
-    return [(row[file].strip(), "" if label is None else row[label].strip()) for row in rows]
+    return [(_plain(row[file]), "" if label is None else _plain(row[label])) for row in rows]
+
+
+def _plain(text: str) -> str:
+    """Without the apostrophe that keeps a spreadsheet from taking a name for a formula."""
+    text = text.strip()
+    return text[1:] if text.startswith("'") and text[1:2] in tuple("=+-@") else text
 
 
 def _text(path: Path) -> str:
@@ -88,17 +113,19 @@ def _text(path: Path) -> str:
         raise DataError(f"{path}: cannot be read as text ({problem})") from problem
 
 
-def _positions(found: DataSet) -> dict[str, int]:
-    return {name: position for position, name in enumerate(names_of(found))}
-
-
 def names_of(found: DataSet) -> Sequence[str]:
     """Of the training images: their files, or `train/17`."""
     return found.train.names or [f"train/{k}" for k in range(len(found.train))]
 
 
-def _position(path: Path, line: int, name: str, positions: dict[str, int]) -> int:
+def _place(path: Path, line: int, name: str, known: dict[str, tuple[str, int]]) -> tuple[str, int]:
+    """The part of the data that an image belongs to, and its position there."""
     for spelled in (name, f"train/{name}", name.removeprefix("train/")):
-        if spelled in positions:
-            return positions[spelled]
-    raise DataError(f"{path}, line {line}: {name!r} is no training image")
+        if spelled in known:
+            return known[spelled]
+    raise DataError(f"{path}, line {line}: {name!r} is no training or test image")
+
+
+def _places(found: DataSet) -> dict[str, tuple[str, int]]:
+    test = {name: ("test", k) for k, name in enumerate(found.test.names or ())}
+    return test | {name: ("train", k) for k, name in enumerate(names_of(found))}

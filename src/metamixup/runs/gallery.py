@@ -120,8 +120,7 @@ def suspects(training: Training, images: ImageSet) -> dict[str, Any]:
 
 def _shown(images: ImageSet, k: int) -> dict[str, str]:
     """An image, and its file where it has one."""
-    names = getattr(images, "names", None)
-    return {"image": picture(images.images[k]), **({"file": names[k]} if names else {})}
+    return {"image": picture(images.images[k]), **({"file": images.names[k]} if images.names else {})}
 
 
 def extreme_pairs(rows: list[list[float]], images: ImageSet) -> list[dict[str, Any]]:

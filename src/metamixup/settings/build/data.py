@@ -10,7 +10,7 @@ from metamixup import data
 from metamixup.data import DataSet, Split
 from metamixup.data.corrupt import confuse_by_image, confuse_pairs, long_tail, replace_labels, swap_neighbours
 from metamixup.data.folder.workers import Progress
-from metamixup.data.relabel import UNCHANGED, read_labels
+from metamixup.data.relabel import UNCHANGED, corrected_test_labels, read_labels
 from metamixup.data.subset import take_selection, take_subset
 from metamixup.data.vouched import with_vouched
 from metamixup.data.whiten import scaled
@@ -46,7 +46,9 @@ def own_data(name: str) -> DataSet:
 def _labelled(settings: Settings, found: DataSet) -> DataSet:
     """With the labels that the user gave, and with the images that the user vouches for."""
     if settings.labels is not None:
-        found = replace(found, train=replace(found.train, labels=_read(settings.labels, found)))
+        tested = corrected_test_labels(settings.labels, found)
+        trained = replace(found.train, labels=_read(settings.labels, found))
+        found = replace(found, train=trained, test=replace(found.test, labels=tested))
     if settings.corrupt.kind == "file":
         if settings.corrupt.file is None:
             raise UserError("corrupt.kind = 'file' needs the file of labels (--set corrupt.file=FILE)")
