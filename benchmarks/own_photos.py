@@ -82,7 +82,7 @@ def nearest_neighbour_error(found: DataSet) -> float:
 
 
 def train(folder: Path, out: Path, seed: int, others: list[str]) -> dict[str, float]:
-    """The summary of a run whose every setting is a default."""
+    """The summary of a run whose every setting is a default; one that was stopped goes on."""
     command = [
         sys.executable,
         "-m",
@@ -95,8 +95,7 @@ def train(folder: Path, out: Path, seed: int, others: list[str]) -> dict[str, fl
         "--out",
         str(out),
     ]
-    if not (out / "summary.json").exists():
-        subprocess.run([*command, "--threads", "1", *others], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "--threads", "1", "--resume", *others], check=True, stdout=subprocess.DEVNULL)
     return json.loads((out / "summary.json").read_text())
 
 
