@@ -51,11 +51,6 @@ METHODS: dict[str, MethodEntry] = {
         _supervised,
         {"policy.name": "hesitating"},
     ),
-    "mixup+settle": MethodEntry(
-        "MixUp that blends less as the learning rate falls below half its peak",
-        _supervised,
-        {"policy.name": "beta", "policy.settle": 0.5},
-    ),
     "mixup+balanced": MethodEntry(
         "MixUp of batches that show every class equally often",
         _supervised,
