@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from statistics import mean, stdev
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from metamixup import Beta, Fixed, MetaMixUp
-from metamixup.integrations.meta_batches import MetaBatches
 
 Pair = tuple[Tensor, Tensor]
 METHODS = ("no mixing", "MixUp, α = 1", "MetaMixUp")
@@ -39,9 +39,9 @@ class Task:
     meta_share: float = 0.1
     wrong: float = 0.0
 
-    def mixer(self, method: str, model: nn.Module, seed: int) -> MetaMixUp:
+    def mixer(self, method: str, model: nn.Module, seed: int, **given: Any) -> MetaMixUp:
         """No mixing and MixUp are policies like any other; MetaMixUp is what a user gets who names none."""
-        options = {} if self.loss is cross_entropy else {"loss": self.loss}
+        options = given if self.loss is cross_entropy else {"loss": self.loss, **given}
         policy = {"no mixing": Fixed(1.0), "MixUp, α = 1": Beta(1.0), "MetaMixUp": None}[method]
         return MetaMixUp(model, self.num_classes, policy=policy, mix_at=self.mix_at, seed=seed, **options)
 
@@ -56,15 +56,13 @@ def train(task: Task, method: str, data: Pair, seed: int) -> nn.Module:
     torch.manual_seed(seed)
     x, y = data
     clean = round(task.meta_share * len(x))  # the order of `data` is random already
-    meta = MetaBatches((x[:clean], y[:clean]), seed)
     model = task.model()
     optimizer = task.optimizer(model.parameters())
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, task.epochs)
-    mixer = task.mixer(method, model, seed)
+    mixer = task.mixer(method, model, seed, meta=(x[:clean], y[:clean]), lr=optimizer)
     for _ in range(task.epochs):
         for rows in torch.randperm(len(x)).split(task.batch_size):
-            x_meta, y_meta = meta.next(task.batch_size)
-            mixed = mixer(x[rows], y[rows], x_meta, y_meta, lr=optimizer, index=rows, meta_index=meta.index)
+            mixed = mixer(x[rows], y[rows], rows)
             loss = task.loss(mixed.outputs(model), mixed.y)
             optimizer.zero_grad()
             loss.backward()

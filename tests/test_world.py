@@ -11,7 +11,7 @@ def test_alone_everything_is_given_back():
     x = torch.randn(3, 2)
     assert (world.size(), world.rank(), world.leads()) == (1, 0, True)
     assert all(torch.equal(f(x), x) for f in (world.mean, world.total, world.largest, world.gathered, world.part))
-    assert world.places([3]) is None
+    assert world.global_positions([3]) is None
     assert world.any_of(True, False) == [True, False]
     assert world.agreed(lambda: {"a": 1}) == {"a": 1}
 
@@ -31,7 +31,7 @@ def collectives():
         "any": world.any_of(rank == 1, False),
         "agreed": world.agreed(lambda: {"from": rank}),
         "nothing": len(world.from_leader(lambda: b"")),
-        "places": world.places([2, 1]),
+        "places": world.global_positions([2, 1]),
         "part": world.part(torch.arange(6)),
         "partners": own_partners([4, 2], torch.Generator().manual_seed(5)),
         "told": told,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metamixup.meta import Exact, FiniteDifference, Head
-    from metamixup.mixer import MetaMixUp, Mixed
+    from metamixup.mixer import Indexed, MetaMixUp, Mixed
     from metamixup.mixing.mix import Mixture, mix
     from metamixup.policy import Beta, Fixed, Learned, Persistent
     from metamixup.trust import Trust
@@ -18,6 +18,7 @@ __all__ = [
     "FiniteDifference",
     "Fixed",
     "Head",
+    "Indexed",
     "Learned",
     "MetaMixUp",
     "Mixed",

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from threading import RLock
 from typing import Any
 
 import torch
@@ -28,6 +29,15 @@ def network(model: nn.Module, parameters: Parameters) -> Net:
         return functional_call(model, state, inputs, named, tie_weights=False)
 
     return net
+
+
+_locks: weakref.WeakKeyDictionary[nn.Module, Any] = weakref.WeakKeyDictionary()
+
+
+def alone_with(model: nn.Module) -> AbstractContextManager[Any]:
+    """One thread at a time: a functional call swaps the model's own tensors, and two at once would lose them."""
+    lock: AbstractContextManager[Any] = _locks.setdefault(model, RLock())
+    return lock
 
 
 def tensor_slots(model: nn.Module) -> Iterator[tuple[str, Tensor]]:

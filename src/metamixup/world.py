@@ -138,7 +138,7 @@ def part(x: Tensor, dim: int = 0) -> Tensor:
     return x if size() == 1 else x.chunk(size(), dim)[rank()]
 
 
-def places(blocks: Sequence[int]) -> Tensor | None:
+def global_positions(blocks: Sequence[int]) -> Tensor | None:
     """(Σ blocks,) where this process's samples stand in the whole batch, whose blocks are as many times longer."""
     if size() == 1:
         return None

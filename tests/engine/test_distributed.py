@@ -108,7 +108,7 @@ def twenty_steps() -> dict[str, dict[str, torch.Tensor]]:
         done = [stepper(step) for step in range(STEPS)]
         weights = nn.utils.parameters_to_vector(run.model.parameters()).detach()
         found[name] = {"lam": torch.stack([d.mixture.lam for d in done]), "weights": weights}
-        found[name]["places"] = done[0].pairs.places if world.size() > 1 else torch.arange(len(done[0].mixture.lam))
+        found[name]["places"] = done[0].pairs.positions if world.size() > 1 else torch.arange(len(done[0].mixture.lam))
     return found
 
 

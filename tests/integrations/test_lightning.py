@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
+from metamixup import Indexed
 from metamixup.errors import UserError
 from metamixup.integrations.lightning import MetaMixUpCallback
 
@@ -40,7 +41,7 @@ def data(n, seed=0):
     return centres[y] + torch.randn(n, 6, generator=generator), y
 
 
-def fit(callback, module=None, epochs=1, ckpt_path=None, **options):
+def fit(callback, module=None, epochs=1, ckpt_path=None, dataset=None, **options):
     torch.manual_seed(0)
     module = module or Module()
     with warnings.catch_warnings():
@@ -55,7 +56,7 @@ def fit(callback, module=None, epochs=1, ckpt_path=None, **options):
             callbacks=callback,
             **options,
         )
-        trainer.fit(module, DataLoader(TensorDataset(*data(96)), batch_size=32), ckpt_path=ckpt_path)
+        trainer.fit(module, DataLoader(dataset or TensorDataset(*data(96)), batch_size=32), ckpt_path=ckpt_path)
     return module, trainer
 
 
@@ -102,9 +103,36 @@ def test_a_checkpoint_carries_the_state_of_the_mixer(tmp_path):
 
 
 def test_bfloat16_and_accumulated_gradients():
+    def trained(**options):
+        callback = MetaMixUpCallback(data(30, seed=1), num_classes=3)
+        module, trainer = fit(callback, epochs=8, **options)
+        return module, trainer, callback.mixer
+
+    module, trainer, mixer = trained(precision="bf16-mixed", accumulate_grad_batches=2)
+    assert (mixer.stage.steps, trainer.global_step) == (24, 16), "every batch is blended, every second one a step"
+    assert mixer.stage.ignored == 0
+    assert not torch.equal(module.net[0].weight, trained(accumulate_grad_batches=2)[0].net[0].weight)
+    x, y = data(60, seed=2)
+    assert (module.eval()(x).argmax(1) == y).float().mean() > 0.7, "a third by chance"
+
+
+def test_the_index_of_a_batch_of_three_is_passed_and_the_step_sees_two():
     callback = MetaMixUpCallback(data(30, seed=1), num_classes=3)
-    module, _ = fit(callback, precision="bf16-mixed", accumulate_grad_batches=2)
-    assert all(p.isfinite().all() for p in module.parameters())
+    module, _ = fit(callback, epochs=2, dataset=Indexed(TensorDataset(*data(96))))
+    assert module.seen[0][1].shape == (32, 3)
+    assert callback.mixer.stage.every == 4
+    assert int((callback.mixer.stage.samples.visits > 0).sum()) == 64, "two of six batches are looked at"
+
+
+def test_batches_may_be_dictionaries():
+    class Named(Module):
+        def training_step(self, batch, batch_idx):
+            return super().training_step((batch["features"], batch["labels"]), batch_idx)
+
+    x, y = data(96)
+    rows = [{"features": a, "labels": b} for a, b in zip(x, y, strict=True)]
+    module, _ = fit(MetaMixUpCallback(data(30, seed=1), num_classes=3, module="net"), Named(), dataset=rows)
+    assert module.seen[0][1].shape == (32, 3)
 
 
 def test_says_what_it_cannot_blend():
@@ -115,9 +143,9 @@ def test_says_what_it_cannot_blend():
     callback = MetaMixUpCallback(data(30, seed=1), num_classes=3)
     trainer = pl.Trainer(logger=False, enable_checkpointing=False, callbacks=callback, enable_progress_bar=False)
     module = Three()
-    loader = DataLoader([{"x": torch.zeros(6), "y": 0}], batch_size=1)
+    loader = DataLoader([{"x": torch.zeros(6), "class": 0}], batch_size=1)
     warnings.simplefilter("ignore")  # pytest puts the filters back
-    with pytest.raises(UserError, match=r"batches \(x, y\)"):
+    with pytest.raises(UserError, match="has no labels"):
         trainer.fit(module, loader)
     with pytest.raises(UserError, match="meta set is empty"):
         fit(MetaMixUpCallback((torch.zeros(0, 6), torch.zeros(0)), num_classes=3))

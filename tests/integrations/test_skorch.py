@@ -45,7 +45,7 @@ def test_grid_search_over_the_options_of_mixing():
 
 def test_the_meta_set_is_held_out_and_stratified():
     net = classifier(max_epochs=1, train_split=None, meta_share=0.2, meta_in_train=False).fit(X, Y)
-    meta, train = net._meta.source, net.get_split_datasets(X, Y)[0]
+    meta, train = net._meta_set, net.get_split_datasets(X, Y)[0]
     assert not set(meta.indices) & set(train.indices)
     assert len(meta) + len(train) == len(X)
     assert sorted(np.bincount(Y[meta.indices])) == [16, 16, 16]

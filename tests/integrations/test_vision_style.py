@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
 from metamixup import MetaMixUp
-from metamixup.integrations.meta_batches import MetaBatches
+from metamixup.mixer.meta_batches import MetaBatches
 
 
 class VisionStyleDataset(Dataset):
@@ -78,15 +78,15 @@ def test_a_plain_loop(model_class, mix_at):
     transform = Compose(lambda image: image.float() / 255, lambda image: (image - 0.4) / 0.2)
     train, held_out = VisionStyleDataset(60, transform), VisionStyleDataset(30, transform)
     model, loader = model_class(), DataLoader(train, batch_size=20, shuffle=True)
-    optimizer, meta = torch.optim.AdamW(model.parameters(), lr=0.02), MetaBatches(held_out)
-    mixer = MetaMixUp(model, num_classes=len(train.classes), mix_at=mix_at)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+    mixer = MetaMixUp(model, num_classes=len(train.classes), meta=held_out, lr=optimizer, mix_at=mix_at)
     for _ in range(12):
         for images, targets in loader:
-            mixed = mixer(images, targets, *meta.next(20), lr=optimizer)
+            mixed = mixer(images, targets)
             loss = cross_entropy(mixed.outputs(model), mixed.y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
     model.eval()
-    x, y = meta.next(30)
-    assert (model(x).argmax(1) == y).float().mean() > 0.85
+    held = MetaBatches(held_out).next(30)
+    assert (model(held.x).argmax(1) == held.y).float().mean() > 0.85

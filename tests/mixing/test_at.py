@@ -4,8 +4,9 @@ from torch import nn
 from torch.func import functional_call
 
 from metamixup.errors import UserError
+from metamixup.mixer.mixed import outputs
 from metamixup.mixing import Mixture, mix
-from metamixup.mixing.at import Place, mix_at
+from metamixup.mixing.at import BlendPoint, mix_at
 
 
 @pytest.fixture
@@ -52,13 +53,13 @@ def test_an_output_that_is_no_tensor_is_named(mixture):
         recurrent(torch.zeros(3, 5, 3).double())
 
 
-def test_a_place_is_the_input_or_what_a_module_gives_or_is_given(net, mixture):
+def test_a_blend_point_is_the_input_or_what_a_module_gives_or_is_given(net, mixture):
     x = torch.randn(3, 3).double()
     hidden = net[1](net[0](x))
     blended = net[2](mix(hidden, hidden[mixture.partner], mixture.lam))
-    torch.testing.assert_close(Place(net[1]).outputs(net, x, mixture), blended)
-    torch.testing.assert_close(Place(net[2], before=True).outputs(net, x, mixture), blended)
-    torch.testing.assert_close(Place().outputs(net, x, mixture), net(mixture.inputs(x)))
+    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint(net[1])), blended)
+    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint(net[2], before=True)), blended)
+    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint()), net(mixture.inputs(x)))
     assert not net[2]._forward_pre_hooks
 
 

@@ -3,6 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metamixup.errors import UserError
 from metamixup.mixing import sharpen, smoothed, soft_cross_entropy, soft_labels
 
 
@@ -14,7 +15,7 @@ def test_indices_become_rows_and_soft_labels_pass():
 
 @pytest.mark.parametrize("y", [torch.tensor([0, 3]), torch.tensor([-1, 0]), torch.ones(2, 2)])
 def test_labels_outside_the_classes_are_refused(y):
-    with pytest.raises(ValueError, match=r"outside|soft labels are"):
+    with pytest.raises(UserError, match=r"outside|soft labels are"):
         soft_labels(y, 3)
 
 
@@ -40,3 +41,16 @@ def test_smoothing_spreads_a_share_over_all_classes():
     labels = torch.eye(4)
     assert smoothed(labels, 0.0) is labels
     torch.testing.assert_close(smoothed(labels, 0.2), 0.8 * labels + 0.05)
+
+
+@pytest.mark.parametrize("row", [[float("nan"), 1.0, 0.0], [0.5, 0.2, 0.1], [1.5, -0.5, 0.0], [0.0, 0.0, 0.0]])
+def test_soft_labels_that_are_no_distribution_are_refused(row):
+    y = torch.tensor([[0.0, 1.0, 0.0], row])
+    with pytest.raises(UserError, match="row 1 of 2"):
+        soft_labels(y, 3)
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float64])
+def test_rounding_is_no_mistake(kind):
+    soft = torch.rand(200, 100).softmax(1).to(kind)
+    assert soft_labels(soft, 100, kind).dtype == kind

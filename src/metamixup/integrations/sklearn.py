@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from metamixup.data.splits import stratified_test
-from metamixup.integrations.meta_batches import MetaBatches
 from metamixup.mixer import MetaMixUp
 from metamixup.policy import Policy
 from metamixup.seeding import derived_generator
@@ -84,23 +83,23 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         train, chosen = stratified_test(labels, len(self.classes_), self.meta_share, seed)
         chosen = chosen if len(chosen) else train  # a sample a class: then what is trained on must serve
         train = torch.arange(len(x)) if self.meta_in_train else train
-        meta = MetaBatches((x[chosen], labels[chosen]), seed)
         optimizer = torch.optim.SGD(self.module_.parameters(), self.lr, momentum=0.9, weight_decay=self.weight_decay)
         rate = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, self.epochs))
-        mixer = self._mixer(seed)
+        mixer = self._mixer((x[chosen], labels[chosen]), optimizer, seed)
         self.module_.train()
         for epoch in range(self.epochs):
             order = torch.randperm(len(train), generator=derived_generator(seed, "order", epoch))
             for rows in train[order].split(self.batch_size):
-                batch = [part.to(self.device) for part in (x[rows], labels[rows], *meta.next(len(rows)))]
-                mixed = mixer(*batch, lr=optimizer, index=rows, meta_index=meta.index)
+                mixed = mixer(x[rows].to(self.device), labels[rows].to(self.device), rows)
                 self._step(optimizer, cross_entropy(mixed.outputs(self.module_), mixed.y))
             rate.step()
 
-    def _mixer(self, seed: int) -> MetaMixUp:
+    def _mixer(self, meta: tuple[Tensor, Tensor], optimizer: torch.optim.Optimizer, seed: int) -> MetaMixUp:
         return MetaMixUp(
             self.module_,
             len(self.classes_),
+            meta=meta,
+            lr=optimizer,
             policy=deepcopy(self.policy),
             estimator=deepcopy(self.estimator),
             every=self.every,

@@ -15,11 +15,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset, Subset
 
+from metamixup.choices import DEFAULT_POLICY
 from metamixup.data.splits import stratified_test
-from metamixup.integrations.meta_batches import MetaBatches
 from metamixup.mixer import MetaMixUp, Mixed
 from metamixup.seeding import derived_generator
-from metamixup.trust import Trust
 
 
 class MetaMixUpMixin:
@@ -51,7 +50,7 @@ class MetaMixUpMixin:
     def get_split_datasets(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Dataset[Any], Dataset[Any] | None]:
         train, valid = super().get_split_datasets(X, y, **fit_params)  # type: ignore[misc]
         rest, held_out = self._held_out(_targets(train))
-        self._meta = MetaBatches(Subset(train, held_out.tolist()), self.mixing_seed)
+        self._meta_set = Subset(train, held_out.tolist())
         return train if self.meta_in_train else Subset(train, rest.tolist()), valid
 
     def initialize_module(self) -> Any:
@@ -70,21 +69,22 @@ class MetaMixUpMixin:
 
     def _mixed(self, x: Any, y: Any) -> Mixed:
         x, y = (to_tensor(part, self.device) for part in (x, y))
-        x_meta, y_meta = (to_tensor(part, self.device) for part in self._meta.next(len(x)))
         if self._mixer is None:
             self._mixer = MetaMixUp(
                 self.module_,
                 self._num_classes(),
+                meta=self._meta_set,
+                lr=self.optimizer_,
                 loss=lambda y_pred, y: self.get_loss(y_pred, y, training=True),
                 seed=self.mixing_seed,
                 **deepcopy(self._options()),  # a policy that learns starts afresh in every fit
             )
-        return self._mixer(x, y, x_meta, y_meta, lr=self.optimizer_)
+        return self._mixer(x, y)
 
     def __getstate__(self) -> dict[str, Any]:
         """A saved net predicts; what only training needs stays behind."""
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_meta"} | {"_mixer": None}
+        return {name: value for name, value in state.items() if name != "_meta_set"} | {"_mixer": None}
 
     def _options(self) -> dict[str, Any]:
         return self.mixing or {}
@@ -108,7 +108,7 @@ class NeuralNetClassifier(MetaMixUpMixin, skorch.NeuralNetClassifier):
         """The product's own policy, which needs the cross entropy, where nothing else is asked for."""
         plain = isinstance(self.criterion_, nn.CrossEntropyLoss | nn.NLLLoss)
         asked = self.mixing or {}
-        return {"policy": Trust(), **asked} if plain and not asked.keys() & {"policy", "estimator"} else asked
+        return {"policy": DEFAULT_POLICY, **asked} if plain and not asked.keys() & {"policy", "estimator"} else asked
 
     def _num_classes(self) -> int:
         return len(self.classes_)

@@ -42,7 +42,7 @@ class MetaStage(Stage):
         self,
         model: nn.Module,
         loss: Loss,
-        meta_loss: MetaLoss,
+        meta_loss: MetaLoss | None,
         pairs: Pairs,
         eta: Mapping[str, float],
         generator: torch.Generator,
@@ -50,21 +50,27 @@ class MetaStage(Stage):
         due, self.steps = self.due, self.steps + 1
         lam = self.policy.draw(pairs, generator)  # line 2: random initialise λ
         lam = lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
-        if due and self.estimator is not None:
+        if due and self.estimator is not None and meta_loss is not None:
             n = math.ceil(self.fraction * len(lam))
             part = pairs.first(n)
             # lines 3–5: Φ → Φ′, blend with λ, θ′ = θ − η∇θ ℓ(Φ′(θ), D̃)
             # line 6: ∇λ ℓ(Φ′(θ′), D_v), and λ* = λ − α∇λ
             grad = self.estimator(model, loss, meta_loss, Mixture(lam[:n], part.partner), eta)
-            lam = torch.cat([self.policy.refine(lam[:n], grad, part), lam[n:]])
+            if self.usable(grad):
+                lam = torch.cat([self.policy.refine(lam[:n], grad, part), lam[n:]])
         return self.policy.mixture(lam.detach(), pairs, generator)  # line 7: blend again with λ*
 
     def state_dict(self) -> dict[str, Any]:
         estimator: dict[str, Any] = self.estimator.state_dict() if isinstance(self.estimator, Stateful) else {}
-        return {"steps": self.steps, "policy": self.policy.state_dict(), "estimator": estimator}
+        return {
+            "steps": self.steps,
+            "ignored": self.ignored,
+            "policy": self.policy.state_dict(),
+            "estimator": estimator,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.steps = int(state["steps"])
+        self.steps, self.ignored = int(state["steps"]), int(state.get("ignored", 0))
         self.policy.load_state_dict(state["policy"])
         if isinstance(self.estimator, Stateful):
             self.estimator.load_state_dict(state["estimator"])

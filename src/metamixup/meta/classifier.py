@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from metamixup import world
 from metamixup.mixing import Mixture
-from metamixup.mixing.at import Place
+from metamixup.mixing.at import BlendPoint
 from metamixup.network import Parameters, network
 
 
@@ -31,12 +31,12 @@ class Unblended(Mixture):
 class Headed:
     """Φ whose classifier is moved by `step`, {"weight": ΔW, "bias": Δb}; no other parameter is seen by gradients.
 
-    centred: the step acts on h − h̄ in place of the features h. place: where a plain mixture is blended; inside of the
+    centred: the step acts on h − h̄ in place of the features h. point: where a plain mixture is blended; inside of the
     network, nothing before it needs a graph.
     """
 
-    def __init__(self, model: nn.Module, name: str, centred: bool, place: Place):
-        self.layer, self.centred, self.place = model.get_submodule(name), centred, place
+    def __init__(self, model: nn.Module, name: str, centred: bool, point: BlendPoint):
+        self.layer, self.centred, self.point = model.get_submodule(name), centred, point
         self.net = network(model, {})
         self.step: Parameters = {}
         self.deferred: Unblended | None = None
@@ -49,15 +49,15 @@ class Headed:
     def hooked(self) -> Iterator[None]:
         with ExitStack() as hooks:
             hooks.enter_context(self.layer.register_forward_hook(self._moved))
-            if self.place.module is not None and self.place.before:
-                hooks.enter_context(self.place.module.register_forward_pre_hook(lambda _, x: self._blend(x[0])))
-            elif self.place.module is not None:
-                hooks.enter_context(self.place.module.register_forward_hook(lambda _, __, out: self._blend(out)))
+            if self.point.module is not None and self.point.before:
+                hooks.enter_context(self.point.module.register_forward_pre_hook(lambda _, x: self._blend(x[0])))
+            elif self.point.module is not None:
+                hooks.enter_context(self.point.module.register_forward_hook(lambda _, __, out: self._blend(out)))
             yield
 
     def blending(self, mixture: Mixture) -> Mixture:
-        """The mixture as a method should see it on this network; only a plain one can wait for its place inside."""
-        if self.place.module is None or type(mixture) is not Mixture:
+        """The mixture as a method should see it on this network; only a plain one can wait for its point inside."""
+        if self.point.module is None or type(mixture) is not Mixture:
             return mixture
         self.deferred = Unblended(mixture.lam, mixture.partner, own_labels=mixture.own_labels)
         return self.deferred

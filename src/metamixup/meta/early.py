@@ -1,7 +1,7 @@
-"""The first place in a network where its samples become smaller: blending there costs less than at the input, and means
+"""The first point in a network where its samples become smaller: blending there costs less than at the input, and means
 nearly the same. Found by itself in any model that is called once on its inputs.
 
-A place is good only if all that is made of the inputs goes through it, or part of a sample would escape the blend:
+A point is good only if all that is made of the inputs goes through it, or part of a sample would escape the blend:
 the output of a module that dominates, in the graph of the backward pass, every way from the outputs to the inputs.
 """
 
@@ -19,18 +19,18 @@ DEEPEST = 0.5  # of the calls of modules; beyond this it is no longer near the i
 
 class Call(NamedTuple):
     name: str
-    node: Any  # the output's place in the graph of the backward pass
+    node: Any  # the output's node in the graph of the backward pass
     size: int  # of a sample
 
 
-_places: weakref.WeakKeyDictionary[nn.Module, str | None] = weakref.WeakKeyDictionary()
+_points: weakref.WeakKeyDictionary[nn.Module, str | None] = weakref.WeakKeyDictionary()
 
 
-def early_place(model: nn.Module, forward: Callable[[Net], Any]) -> str | None:
+def early_point(model: nn.Module, forward: Callable[[Net], Any]) -> str | None:
     """The name of the module whose output it is, looked for once a model; None where there is none."""
-    if model not in _places:
-        _places[model] = find(model, forward)
-    return _places[model]
+    if model not in _points:
+        _points[model] = find(model, forward)
+    return _points[model]
 
 
 def find(model: nn.Module, forward: Callable[[Net], Any]) -> str | None:

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from metamixup import world
 from metamixup.errors import UserError
 from metamixup.meta.classifier import Headed, rates_of
-from metamixup.meta.early import early_place
+from metamixup.meta.early import early_point
 from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.lookahead import ahead, gradient, scaled
 from metamixup.mixing import Mixture
-from metamixup.mixing.at import Place
+from metamixup.mixing.at import BlendPoint
 from metamixup.network import Parameters, classifier_name, leaving_no_trace
 
 BLENDS = ("features", "early", "input")
@@ -63,15 +63,15 @@ class Head:
             rates = {"weight": rates["weight"]}
         mixture = mixture.with_gradient()
         with leaving_no_trace(model):
-            net = Headed(model, name, self.centred, self._place(model, name, meta_loss))
+            net = Headed(model, name, self.centred, self._point(model, name, meta_loss))
             with net.hooked():
                 return self._gradient(net, loss, meta_loss, mixture, rates)
 
-    def _place(self, model: nn.Module, classifier: str, forward: MetaLoss) -> Place:
+    def _point(self, model: nn.Module, classifier: str, forward: MetaLoss) -> BlendPoint:
         if self.blend == "features":
-            return Place(model.get_submodule(classifier), before=True)
-        early = early_place(model, forward) if self.blend == "early" else None
-        return Place() if early is None else Place(model.get_submodule(early))
+            return BlendPoint(model.get_submodule(classifier), before=True)
+        early = early_point(model, forward) if self.blend == "early" else None
+        return BlendPoint() if early is None else BlendPoint(model.get_submodule(early))
 
     def _gradient(
         self, net: Headed, loss: Loss, meta_loss: MetaLoss, mixture: Mixture, rates: dict[str, float]
@@ -80,7 +80,7 @@ class Head:
         net.step = step
         virtual = loss(net, net.blending(mixture))
         if not net.settled():
-            self.blend, net.place = "input", Place()
+            self.blend, net.point = "input", BlendPoint()
             virtual = loss(net, net.blending(mixture))
         g = gradient(virtual, step, create_graph=True)
         if not g["weight"].requires_grad:
@@ -111,6 +111,8 @@ class Memory:
     def __call__(self, v: Parameters) -> Parameters:
         if not self.rate:
             return v
+        if not all(bool(torch.isfinite(value).all()) for value in v.values()):
+            return v  # not worth remembering
         if any(self.total[key].shape != v[key].shape for key in self.total):
             self.count, self.total = 0, {}  # another model
         share = 1 - self.rate**self.count

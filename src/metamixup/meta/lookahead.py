@@ -3,13 +3,16 @@
 Plain SGD with the current learning rates makes θ′; momentum and weight decay belong to the real step alone.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from metamixup.errors import UserError
 from metamixup.network import Parameters
 
 
@@ -17,11 +20,27 @@ def learning_rates(model: nn.Module, lr: float | Optimizer) -> dict[str, float]:
     """η of every trainable parameter by name. Of an optimizer each group keeps its own; what it leaves out has 0."""
     names = {name: p for name, p in model.named_parameters() if p.requires_grad}
     if not names:
-        raise ValueError("the model has no trainable parameter, so λ has nothing to learn from")
+        raise UserError("the model has no trainable parameter, so λ has nothing to learn from")
     if not isinstance(lr, Optimizer):
-        return dict.fromkeys(names, float(lr))
-    rates = {id(p): float(group["lr"]) for group in lr.param_groups for p in group["params"]}
+        return dict.fromkeys(names, _finite(lr))
+    rates = {id(p): _finite(group["lr"]) for group in lr.param_groups for p in group["params"]}
+    if not rates.keys() & {id(p) for p in names.values()}:
+        raise UserError("the optimizer holds no parameter of this model; lr is the one that trains it, or a number")
     return {name: rates.get(id(p), 0.0) for name, p in names.items()}
+
+
+def highest_rate(lr: float | Optimizer) -> float:
+    """Of all parameters."""
+    if not isinstance(lr, Optimizer):
+        return _finite(lr)
+    return max(_finite(group["lr"]) for group in lr.param_groups)
+
+
+def _finite(lr: Any) -> float:
+    rate = float(lr)
+    if not 0 <= rate < math.inf:
+        raise UserError(f"a learning rate is finite and at least 0, not {rate}")
+    return rate
 
 
 def trainable(model: nn.Module, eta: Mapping[str, float]) -> Parameters:

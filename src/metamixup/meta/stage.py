@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from metamixup import world
 from metamixup.meta.estimator import Estimator, Loss, MetaLoss
 from metamixup.mixing import Mixture, Pairs
 
@@ -39,6 +40,8 @@ class Stage:
     every = 1  # it learns on each k-th step only
     fraction = 1.0  # of the batch, that it learns from
     steps = 0  # so far
+    ignored = 0  # steps whose gradient was not finite, so that nothing was learned from them
+    meta_share = 1.0  # size of a meta batch that is enough, as a share of the batch
 
     def pace(self, every: int, fraction: float = 1.0) -> None:
         """Sets how often it learns, and from how much of a batch."""
@@ -50,6 +53,13 @@ class Stage:
 
     def see(self, rate: float) -> None:
         """Told the learning rate of each step, before it."""
+
+    def usable(self, *found: Tensor) -> bool:
+        """Is what was found finite, in every process? If not, it is counted and must not be learned from: one bad batch
+        would spoil all that is remembered."""
+        (bad,) = world.any_of(not all(bool(torch.isfinite(values).all()) for values in found))
+        self.ignored += bad
+        return not bad
 
     def resize(self, image_size: tuple[int, ...]) -> None:
         """Told the height and width of the images of each step, which may grow during a run."""
@@ -63,12 +73,15 @@ class Stage:
         self,
         model: nn.Module,
         loss: Loss,
-        meta_loss: MetaLoss,
+        meta_loss: MetaLoss | None,
         pairs: Pairs,
         eta: Mapping[str, float],
         generator: torch.Generator,
     ) -> Mixture:
-        """The mixture that the step trains on. The model is left as it was found."""
+        """The mixture that the step trains on. The model is left as it was found.
+
+        meta_loss: of the meta batch; None where there is none.
+        """
         raise NotImplementedError
 
     def records(self) -> dict[str, float]:

@@ -58,7 +58,7 @@ class AdaMixUp(Method):
         half = paired(len(batch.x))
         partner = own_partners([half], generator).to(batch.x.device)
         index = None if batch.index is None else batch.index[:half]
-        return Pairs(partner, batch.y[:half], index, places=world.places([half]))
+        return Pairs(partner, batch.y[:half], index, positions=world.global_positions([half]))
 
     def prepare(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Batch:
         shape = (2, paired(len(batch.x)) * world.size(), *batch.x.shape[1:])

@@ -20,8 +20,8 @@ def block_pairs(batch: Batch, partner: Tensor, copies: int = 1) -> Pairs:
     labels = joined(batch.y, *[batch.guesses] * copies)
     known = batch.index is not None and batch.u_index is not None
     index = joined(batch.index, *[batch.u_index] * copies) if known else None
-    places = world.places([len(batch.y), *[len(joined(batch.guesses))] * copies])
-    return Pairs(partner.to(labels.device), labels, index, places=places)
+    positions = world.global_positions([len(batch.y), *[len(joined(batch.guesses))] * copies])
+    return Pairs(partner.to(labels.device), labels, index, positions=positions)
 
 
 def counted(mask: Tensor, mixture: Mixture) -> Tensor:

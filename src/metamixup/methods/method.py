@@ -65,7 +65,7 @@ class Method:
     def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
         """Partners, drawn once a step."""
         partner = own_partners([len(batch.x)], generator).to(batch.x.device)
-        return Pairs(partner, batch.y, batch.index, places=world.places([len(batch.x)]))
+        return Pairs(partner, batch.y, batch.index, positions=world.global_positions([len(batch.x)]))
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
         """Named terms, scalars that the engine adds up and records. A pure function of `net`, which is the

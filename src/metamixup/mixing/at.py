@@ -1,6 +1,6 @@
 """Blending inside a network: what a module puts out, or is given, is mixed on its way (Manifold MixUp, embeddings)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -38,15 +38,8 @@ def mix_at(module: nn.Module, mixture: Mixture, before: bool = False) -> Iterato
 
 
 @dataclass(frozen=True)
-class Place:
+class BlendPoint:
     """Where samples are blended: the inputs (`module` is None), or what a module gives or (`before`) is given."""
 
     module: nn.Module | None = None
     before: bool = False
-
-    def outputs(self, net: Callable[..., Any], x: Tensor, mixture: Mixture) -> Any:
-        """What `net` makes of the blended batch."""
-        if self.module is None:
-            return net(mixture.inputs(x))
-        with mix_at(self.module, mixture, self.before):
-            return net(x)

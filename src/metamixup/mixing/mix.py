@@ -30,7 +30,7 @@ class Pairs:
     labels: (B, C) the soft labels of the batch; index: (B,) each sample's position in the training set, and
     meta_index: (M,) each meta image's in the meta set, for policies that remember them;
     meta_labels: (M, C) the soft labels of the meta batch, in steps that learn from one;
-    places: (B,) each pair's place in the whole step, where several processes share it.
+    positions: (B,) each pair's position in the whole step, where several processes share it.
     """
 
     partner: Tensor
@@ -38,19 +38,23 @@ class Pairs:
     index: Tensor | None = None
     meta_index: Tensor | None = None
     meta_labels: Tensor | None = None
-    places: Tensor | None = None
+    positions: Tensor | None = None
 
     def drawn(self, sample: Callable[[int], Tensor]) -> Tensor:
         """`sample(n)` gives something for each of n pairs, (…, n): drawn for the whole step, of which these pairs keep
         theirs, so that all processes draw alike."""
-        if self.places is None:
+        if self.positions is None:
             return sample(len(self.partner))
-        return sample(len(self.partner) * world.size())[..., self.places]
+        return sample(len(self.partner) * world.size())[..., self.positions]
+
+    def beside(self, meta_labels: Tensor, meta_index: Tensor | None) -> "Pairs":
+        """The same pairs in a step that learns from this meta batch. meta_labels: (M, C); meta_index: (M,)."""
+        return replace(self, meta_labels=meta_labels, meta_index=meta_index)
 
     def first(self, n: int) -> "Pairs":
         """The pairs of the first n samples; their partners may lie anywhere, so all labels stay."""
-        index, places = (None if rows is None else rows[:n] for rows in (self.index, self.places))
-        return replace(self, partner=self.partner[:n], index=index, places=places)
+        index, positions = (None if rows is None else rows[:n] for rows in (self.index, self.positions))
+        return replace(self, partner=self.partner[:n], index=index, positions=positions)
 
 
 @dataclass(frozen=True)
@@ -93,10 +97,10 @@ def draw_partners(sizes: list[int], generator: torch.Generator, parts: int = 1) 
 
 def own_partners(sizes: list[int], generator: torch.Generator) -> Tensor:
     """Partners for this process's share of the batch, whose blocks have these sizes."""
-    own = world.places(sizes)
+    own = world.global_positions(sizes)
     if own is None:
         return draw_partners(sizes, generator)
     whole = draw_partners([n * world.size() for n in sizes], generator, parts=world.size())
-    place = torch.empty_like(whole)
-    place[own] = torch.arange(len(own))
-    return place[whole[own]]
+    position = torch.empty_like(whole)
+    position[own] = torch.arange(len(own))
+    return position[whole[own]]

@@ -4,16 +4,32 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from metamixup.errors import UserError
+
+ROUNDING = 0.02  # by which a row of bfloat16 may miss 1
+
 
 def soft_labels(y: Tensor, num_classes: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """(B,) class indices or (B, C) distributions → (B, C) distributions."""
     if y.is_floating_point():
         if y.ndim != 2 or y.shape[1] != num_classes:
-            raise ValueError(f"soft labels are (B, {num_classes}), not {tuple(y.shape)}")
+            raise UserError(f"soft labels are (B, {num_classes}), not {tuple(y.shape)}")
+        _require_distributions(y)
         return y.to(dtype)
     if y.numel() and not (int(y.min()) >= 0 and int(y.max()) < num_classes):
-        raise ValueError(f"labels lie in {int(y.min())}…{int(y.max())}, outside 0…{num_classes - 1}")
+        raise UserError(f"labels lie in {int(y.min())}…{int(y.max())}, outside 0…{num_classes - 1}")
     return F.one_hot(y.long(), num_classes).to(dtype)
+
+
+def _require_distributions(y: Tensor) -> None:
+    """NaN fails both comparisons."""
+    proper = (y >= 0).all(1) & ((y.float().sum(1) - 1).abs() < ROUNDING)
+    if not bool(proper.all()):
+        row = int((~proper).nonzero()[0])
+        raise UserError(
+            f"soft labels are at least 0 and add up to 1; row {row} of {len(y)} adds up to {float(y[row].sum()):.4g}. "
+            "For several labels a sample give num_classes=None and a loss such as binary_cross_entropy_with_logits"
+        )
 
 
 def smoothed(labels: Tensor, share: float) -> Tensor:

@@ -19,8 +19,9 @@ class Balance:
 
     def learn(self, labels: Tensor, gain: Tensor, meta_labels: Tensor) -> None:
         """labels: (B, C); gain: (B,); meta_labels: (M, C)."""
+        labels, meta_labels = labels.float(), meta_labels.float()
         news = (labels.sum(0), meta_labels.sum(0), gain @ labels)
-        seen, wanted, gained = (world.total(new.float()) for new in news)
+        seen, wanted, gained = (world.total(new) for new in news)
         if not len(self.seen):
             self.seen, self.wanted, self.gain = (torch.zeros_like(seen) for _ in range(3))
         self.seen, self.wanted, self.gain = self.seen + seen, self.wanted + wanted, self.gain + gained

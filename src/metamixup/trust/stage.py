@@ -35,7 +35,7 @@ WARM_UP = 10  # steps that learn before labels are divided: a network that knows
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
 UNTOLD = 0.5  # the share of pairs that are blended where nothing tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
-NUMBERS = ("steps", "learned_steps", "square", "looks")
+NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks")
 MOST_WRONG = 0.9  # a larger share of wrong labels is not believed
 
 
@@ -51,6 +51,7 @@ class Trust(Stage):
 
     by_class = True
     needs_meta = False
+    meta_share = 0.5
     every = 4
 
     def __init__(self, alpha: float = 1.0, memory: float = 0.2, settle: float = 0.5, guesses: bool = True):
@@ -66,7 +67,7 @@ class Trust(Stage):
         self,
         model: nn.Module,
         loss: Loss,
-        meta_loss: MetaLoss,
+        meta_loss: MetaLoss | None,
         pairs: Pairs,
         eta: Mapping[str, float],
         generator: torch.Generator,
@@ -79,8 +80,9 @@ class Trust(Stage):
             part = pairs.first(math.ceil(self.fraction * len(lam)))
             judged_by = None if pairs.meta_labels is None else meta_loss
             batch, meta = self.evidence(model, loss, judged_by, lam[: len(part.partner)])
-            self._learn_amount(batch, meta, part)
-            seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
+            if self.usable(*vars(batch).values(), *([] if meta is None else vars(meta).values())):
+                self._learn_amount(batch, meta, part)
+                seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
         truth, weights = self.posterior(pairs, seen), self._class_weights(pairs)
         lam, trust = (self.control.dealt(values, generator) for values in (lam, self._acting(truth, pairs)))
         weights = weights if waiting is None else weights * ~waiting

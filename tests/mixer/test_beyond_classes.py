@@ -87,7 +87,7 @@ def test_outputs_at_the_input_is_the_plain_call_and_features_are_found():
 
 def test_says_what_does_not_hold():
     model, x = net(2), torch.randn(4, 5)
-    with pytest.raises(ValueError, match="give the loss"):
+    with pytest.raises(UserError, match="give the loss"):
         MetaMixUp(model, None)
     with pytest.raises(UserError, match="give num_classes if they are classes"):
         MetaMixUp(model, None, loss=F.mse_loss)(x, torch.zeros(4, dtype=torch.long), lr=0.1)

@@ -2,12 +2,15 @@
 
 from itertools import cycle
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
 from metamixup import Beta, Learned, MetaMixUp
+from metamixup.choices import ESTIMATORS as NAMED
+from metamixup.choices import POLICIES
 from metamixup.errors import UserError
 
 ESTIMATORS = ["exact", "head", "finite_difference"]
@@ -99,7 +102,7 @@ def test_frozen_backbone_and_fully_frozen_model():
     (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
     MetaMixUp(model, 4, estimator="exact")(x, y, x_meta, y_meta, lr=0.1)
     model.requires_grad_(False)
-    with pytest.raises(ValueError, match="no trainable parameter"):
+    with pytest.raises(UserError, match="no trainable parameter"):
         MetaMixUp(model, 4)(x, y, x_meta, y_meta, lr=0.1)
 
 
@@ -108,7 +111,7 @@ def test_soft_labels_and_labels_outside_the_classes():
     (x, y), (x_meta, y_meta) = batch(6, 6), batch(6, 6)
     soft = torch.full((6, 4), 0.25)
     torch.testing.assert_close(MetaMixUp(model, 4)(x, soft, x_meta, y_meta, lr=0.1).y, soft)
-    with pytest.raises(ValueError, match="outside 0…3"):
+    with pytest.raises(UserError, match="outside 0…3"):
         MetaMixUp(model, 4)(x, y + 4, x_meta, y_meta, lr=0.1)
 
 
@@ -158,7 +161,68 @@ def test_a_plain_policy_needs_no_meta_batch_and_a_learned_one_says_that_it_does(
     model = nn.Linear(6, 4)
     x, y = batch(6, 6)
     assert MetaMixUp(model, 4, policy=Beta(0.4))(x, y, lr=0.1).lam.shape == (6,)
-    with pytest.raises(ValueError, match="needs a meta batch"):
+    with pytest.raises(UserError, match="needs a meta batch"):
         MetaMixUp(model, 4, policy=Learned())(x, y, lr=0.1)
     with pytest.raises(UserError, match="unknown estimator 'heads'; did you mean 'head'"):
         MetaMixUp(model, 4, estimator="heads")
+
+
+def test_the_meta_set_and_the_rate_are_given_once():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    (x, y), (x_meta, y_meta) = batch(12, 6), batch(30, 6)
+    mixers = [MetaMixUp(model, 4, meta=(x_meta, y_meta), lr=optimizer, seed=seed) for seed in (0, 0)]
+    for index in (torch.arange(12), np.arange(12), list(range(12))):
+        ours, twin = (mixer(x, y, index) for mixer in mixers)
+        assert torch.equal(ours.lam, twin.lam)
+    assert mixers[0].meta.steps == 1, "a meta batch is drawn only in the one step of four that learns"
+    assert int((mixers[0].stage.clean.visits > 0).sum()) == 6, "of half the batch's size"
+    restored = MetaMixUp(model, 4, meta=(x_meta, y_meta), lr=optimizer, seed=9)
+    restored.load_state_dict(mixers[0].state_dict())
+    for _ in range(3):
+        assert torch.equal(mixers[0](x, y, index).lam, restored(x, y, index).lam)
+
+
+def test_the_default_policy_learns_without_a_meta_set():
+    model, (x, y) = nn.Linear(6, 4), batch(12, 6)
+    mixer = MetaMixUp(model, 4, lr=0.1)
+    for _ in range(5):
+        mixed = mixer(x, y, torch.arange(12))
+    assert torch.isfinite(mixed.lam).all()
+    assert mixer.stage.learned_steps == 2
+    assert mixer.trust(torch.arange(12)).shape == (12,)
+
+
+@pytest.mark.parametrize(
+    ("options", "call", "told"),
+    [
+        ({}, lambda m, x, y: m(x, y), "give lr=optimizer"),
+        ({"lr": 0.1}, lambda m, x, y: m(x, y[:3]), "12 samples have 3 labels"),
+        ({"lr": 0.1}, lambda m, x, y: m(x[:3], y), "3 samples have 12 labels"),
+        ({"lr": 0.1}, lambda m, x, y: m(x.to(torch.uint8), y), "x.float\\(\\) / 255"),
+        ({"lr": 0.1}, lambda m, x, y: m(x.numpy(), y), "torch.as_tensor"),
+        ({"lr": 0.1}, lambda m, x, y: m(x, y, -torch.ones(12).long()), "at least 0"),
+        ({"lr": 0.1}, lambda m, x, y: m(x, y, x, y, x), "mixer\\(x, y, index\\)"),
+        ({"lr": float("inf")}, lambda m, x, y: m(x, y), "finite"),
+    ],
+)
+def test_what_a_call_cannot_be_is_told(options, call, told):
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, meta=batch(6, 6), **options)
+    with pytest.raises(UserError, match=told):
+        call(mixer, *batch(12, 6))
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"), [("trusty", "did you mean 'trust'"), (3, "not a int"), ("cutmix", "size of")]
+)
+def test_what_no_policy_is_is_told(policy, told):
+    with pytest.raises(UserError, match=told):
+        MetaMixUp(nn.Linear(6, 4), 4, policy=policy)
+
+
+def test_policies_and_estimators_have_one_list_of_names():
+    for name in POLICIES.keys() - {"cutmix"}:
+        MetaMixUp(nn.Linear(6, 4), 4, policy=name)
+    for name in NAMED:
+        assert MetaMixUp(nn.Linear(6, 4), 4, estimator=name).stage.estimator is not None

@@ -1,0 +1,144 @@
+"""Batches as users have them: tensors, tuples, dictionaries; with an index, and with labels among them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, IterableDataset
+
+from metamixup.errors import UserError
+from metamixup.mixing import Mixture
+
+LABELS = ("labels", "label", "targets", "target", "y")
+INDEX = ("index", "idx")
+MASKS = ("attention_mask", "mask")
+
+Inputs = Any  # a tensor, a tuple of tensors, or a dictionary of them
+
+
+class Indexed(Dataset[Any]):
+    """A data set whose samples carry their index: (x, y) becomes (x, y, i), a dictionary gets the key "index".
+
+        loader = DataLoader(Indexed(dataset), batch_size=128, shuffle=True)
+        for x, y, index in loader: …
+
+    dataset: any map-style data set.
+    """
+
+    def __init__(self, dataset: Dataset[Any]):
+        if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
+            raise UserError("Indexed needs a data set whose samples have a place: dataset[i]; an iterable one has none")
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)  # type: ignore[arg-type]
+
+    def __getitem__(self, i: int) -> Any:
+        sample = self.dataset[i]
+        if isinstance(sample, Mapping):
+            return {**sample, INDEX[0]: i}
+        return (*sample, i) if isinstance(sample, tuple | list) else (sample, i)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a user's batch is made of. index: (B,) where the samples stand in their data set."""
+
+    x: Inputs
+    y: Any
+    index: Any = None
+
+
+def parted(batch: Any) -> Samples:
+    """Inputs, labels and, where it has one, index of a batch: (x, y), (x, y, index), or a dictionary."""
+    if isinstance(batch, Mapping):
+        rest = dict(batch)
+        y, index = (next((rest.pop(name) for name in names if name in rest), None) for names in (LABELS, INDEX))
+        if y is None:
+            raise UserError(f"a batch with the keys {', '.join(batch)} has no labels: call one of them 'labels'")
+        return Samples(rest, y, index)
+    if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+        raise UserError(f"a batch is (x, y), (x, y, index) or a dictionary, not a {type(batch).__name__}")
+    return Samples(*batch)
+
+
+def index_of(index: Any, n: int, what: str = "index") -> Tensor:
+    """A list, an array or a tensor of n positions as a tensor, (n,)."""
+    try:
+        found = torch.as_tensor(index)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"{what} is a list, an array or a tensor of whole numbers, not a {type(index).__name__}"
+        ) from error
+    if found.is_floating_point() or found.dtype == torch.bool or found.is_complex():
+        raise UserError(f"{what} holds positions in the data set, whole numbers, not {found.dtype}")
+    if found.shape != (n,):
+        raise UserError(f"{what} has the shape {tuple(found.shape)}; a batch of {n} samples needs ({n},)")
+    if n and int(found.min()) < 0:
+        raise UserError(f"{what} holds {int(found.min())}; positions in the data set are at least 0")
+    return found.long()
+
+
+def tensors_of(x: Inputs) -> list[Tensor]:
+    """The tensors that inputs are made of."""
+    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, tuple | list) else [x]
+    return [part for part in parts if isinstance(part, Tensor)]
+
+
+def size_of(x: Inputs) -> int:
+    """How many samples there are."""
+    if not tensors_of(x):
+        kind = type(x).__name__
+        hint = ": torch.as_tensor(x) makes one" if isinstance(x, np.ndarray | list) else ""
+        raise UserError(f"inputs are a tensor, or a dictionary or tuple of tensors, not a {kind}{hint}")
+    return len(tensors_of(x)[0])
+
+
+def to_device(x: Inputs, device: torch.device) -> Inputs:
+    return _each(x, lambda _, part: part.to(device))
+
+
+def call(net: Callable[..., Any], x: Inputs) -> Any:
+    """A dictionary's entries are named arguments (a single one needs no name), a tuple's are arguments in order."""
+    if isinstance(x, Mapping):
+        return net(**x) if len(x) > 1 else net(*x.values())
+    return net(*x) if isinstance(x, tuple | list) else net(x)
+
+
+def blended(x: Inputs, mixture: Mixture) -> Inputs:
+    """Every floating part is blended."""
+    return _each(x, lambda _, part: mixture.inputs(part) if part.is_floating_point() else part)
+
+
+def covering(x: Inputs, mixture: Mixture) -> Inputs:
+    """For blends inside the network: where one of two partners has a token the blend has one, so masks are joined."""
+    if not isinstance(x, Mapping):
+        return x
+    return _each(x, lambda name, part: torch.maximum(part, part[mixture.partner]) if name in MASKS else part)
+
+
+def _each(x: Inputs, change: Callable[[str, Tensor], Tensor]) -> Inputs:
+    """The same inputs with every tensor changed; what is no tensor stays."""
+    if isinstance(x, Mapping):
+        return {name: change(name, part) if isinstance(part, Tensor) else part for name, part in x.items()}
+    if isinstance(x, tuple | list):
+        return tuple(change("", part) if isinstance(part, Tensor) else part for part in x)
+    return change("", x)
+
+
+def logits_of(outputs: Any) -> Tensor:
+    """Of a model that returns them, an object or dictionary with `logits`, or a tuple that they come first in."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    if isinstance(outputs, Mapping) and "logits" in outputs:
+        outputs = outputs["logits"]
+    elif hasattr(outputs, "logits"):
+        outputs = outputs.logits
+    elif isinstance(outputs, tuple | list) and outputs:
+        outputs = outputs[0]
+    if not isinstance(outputs, Tensor):
+        raise UserError(f"the model returns a {type(outputs).__name__} without logits; give a loss=… that reads it")
+    return outputs

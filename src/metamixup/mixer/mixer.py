@@ -1,0 +1,242 @@
+"""MetaMixUp for a training loop of one's own: three lines, any `nn.Module`, any tensor input."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from metamixup import world
+from metamixup.choices import DEFAULT_POLICY, estimator_named, policy_named
+from metamixup.errors import UserError, unknown
+from metamixup.meta import Estimator, Stage, learning_rates, make_stage
+from metamixup.meta.lookahead import highest_rate
+from metamixup.mixer import batches
+from metamixup.mixer.batches import Inputs, Samples
+from metamixup.mixer.meta_batches import MetaBatches, Source
+from metamixup.mixer.mixed import Mixed, outputs
+from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
+from metamixup.mixing.at import BlendPoint
+from metamixup.mixing.blendable import LossFunction, require_blendable
+from metamixup.network import Net, alone_with, classifier_name
+from metamixup.policy import Policy
+from metamixup.trust import Suspect, Trust
+
+
+class MetaMixUp:
+    """Blends each batch with λ learned from a small meta set.
+
+        mixer = MetaMixUp(model, num_classes=10, meta=(x_meta, y_meta), lr=optimizer)
+        mixed = mixer(x, y, index)
+        loss = cross_entropy(model(mixed.x), mixed.y)
+
+    The model is never changed: parameters, buffers, gradients, mode and the global random state stay. Samples with an
+    `index` are remembered, so that a look at every fourth batch is enough; without, each batch is looked at, and a step
+    costs about twice a plain one.
+
+    model: any module; it may return logits, an object or dictionary that has them, or a tuple that they come first in.
+    num_classes: of the labels; None for regression and for several labels a sample, which need a `loss`.
+    meta: the meta set, which is surely right: (x, y) tensors, a Dataset or a DataLoader. It may also be given batch by
+        batch when the mixer is called. Without any, the default policy judges labels by the network's own predictions.
+    lr: the optimizer, each of whose groups counts with its own rate, or a number; it may also be given in each call.
+    policy: a name of `metamixup.choices.POLICIES`, a policy or a stage; "trust" if nothing else is asked for.
+    estimator: a name of `metamixup.choices.ESTIMATORS` or an estimator, for policies that learn by ∇λ.
+    every: learn on each k-th step only.
+    loss: of (what the model returns, targets), smooth in the targets, since those are blended.
+    mix_at: "input", "features" (what the last linear layer is given) or the name of a module whose output is blended;
+        the loss is then taken of `mixed.outputs(model)`.
+    seed: decides partners, λ and meta batches.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        num_classes: int | None,
+        *,
+        meta: Source | None = None,
+        lr: float | Optimizer | None = None,
+        policy: str | Policy | Stage | None = None,
+        estimator: str | Estimator | None = None,
+        every: int | None = None,
+        loss: LossFunction = soft_cross_entropy,
+        mix_at: str = "input",
+        seed: int = 0,
+    ):
+        if num_classes is None and loss is soft_cross_entropy:
+            raise UserError("without num_classes give the loss of (outputs, targets), for instance loss=mse_loss")
+        self.model, self.num_classes, self.loss, self.lr = model, num_classes, loss, lr
+        self.stage = _stage(policy, estimator, plain=loss is soft_cross_entropy)
+        if num_classes is None and self.stage.by_class:
+            name = type(policy if isinstance(policy, Policy) else self.stage).__name__
+            raise UserError(f"{name} learns by class; without num_classes use Learned() or Beta()")
+        if every is not None and every < 1:
+            raise UserError(f"every={every}: λ is learned on every k-th step with k ≥ 1")
+        self._every, self._indexed_every = every, self.stage.every
+        self.point = None if mix_at == "features" else _point(model, mix_at)  # features are found by a forward pass
+        self.meta = None if meta is None else MetaBatches(meta, seed)
+        self.generator = torch.Generator().manual_seed(seed)
+        self._checked = loss is soft_cross_entropy
+
+    def __call__(
+        self,
+        x: Any,
+        y: Any = None,
+        *more: Any,
+        lr: float | Optimizer | None = None,
+        index: Any = None,
+        meta_index: Any = None,
+    ) -> Mixed:
+        """`mixer(x, y, index)`, `mixer(x, y, x_meta, y_meta, index=index)` or, of a dictionary, `mixer(batch)`.
+
+        x: (B, …) a tensor, or a dictionary or tuple of tensors;
+        y: (B,) classes or (B, C) soft labels;
+        index: (B,) the samples' positions in the training set: a tensor, an array or a list;
+        x_meta, y_meta: the meta batch, where it is not drawn from `meta`; meta_index: its positions in the meta set;
+        lr: as in the constructor.
+        """
+        batch, meta = _arranged(x, y, more, index, meta_index)
+        x, n = batch.x, batches.size_of(batch.x)
+        targets, point = self._targets(batch.y, x), self._blend_point(x)
+        device = batches.tensors_of(x)[0].device
+        positions = None if batch.index is None else batches.index_of(batch.index, n).to(device)
+        self.stage.every = self._every or (1 if positions is None else self._indexed_every)
+        meta = self._meta_batch(n, meta) if self.stage.due else None
+        partner = own_partners([n], self.generator).to(device)
+        pairs = Pairs(partner, targets, positions, positions=world.global_positions([n]))
+        with alone_with(self.model):
+            mixture = self._mixture(x, pairs, point, meta, lr)
+        return Mixed(mixture.labels(targets), mixture, point, x)
+
+    def _mixture(
+        self, x: Inputs, pairs: Pairs, point: BlendPoint, meta: Samples | None, lr: float | Optimizer | None
+    ) -> Mixture:
+        device, meta_loss = pairs.labels.device, None
+        if meta is not None:
+            x_meta = batches.to_device(meta.x, device)
+            y_meta = self._targets(meta.y, x_meta).to(device)
+            pairs = pairs.beside(y_meta, None if meta.index is None else _meta_index(meta.index, y_meta))
+
+            def meta_loss(net: Net) -> Tensor:
+                return self._loss(batches.call(net, x_meta), y_meta)
+
+        def loss(net: Net, mixture: Mixture) -> Tensor:
+            return self._loss(outputs(net, x, mixture, point), mixture.labels(pairs.labels))
+
+        lr = self.lr if lr is None else lr
+        if lr is not None:
+            self.stage.see(highest_rate(lr))
+        elif self.stage.due:
+            raise UserError("the meta stage looks one step ahead: give lr=optimizer (or a number) to MetaMixUp(…)")
+        eta = learning_rates(self.model, lr) if self.stage.due and lr is not None else {}
+        return self.stage(self.model, loss, meta_loss, pairs, eta, self.generator)
+
+    def _meta_batch(self, n: int, given: Samples | None) -> Samples | None:
+        """For a step that learns: what was given with the call, or else drawn from the meta set."""
+        if given is not None:
+            return given
+        if self.meta is not None:
+            return self.meta.next(max(2, math.ceil(self.stage.meta_share * n)))
+        if self.stage.needs_meta:
+            raise UserError(
+                "this step learns λ, so it needs a meta batch: MetaMixUp(…, meta=(x, y)), or "
+                "mixer(x, y, x_meta, y_meta) in each call"
+            )
+        return None
+
+    def _blend_point(self, x: Inputs) -> BlendPoint:
+        if self.point is None:
+            name = classifier_name(self.model, lambda net: batches.call(net, x))
+            self.point = BlendPoint(self.model.get_submodule(name), before=True)
+        if self.point.module is None and not any(part.is_floating_point() for part in batches.tensors_of(x)):
+            kind = batches.tensors_of(x)[0].dtype
+            how = "scale images to floats, as by x.float() / 255" if kind == torch.uint8 else "of tokens"
+            raise UserError(f"inputs of {kind} cannot be blended: {how}, or give mix_at the name of their embedding")
+        return self.point
+
+    def _loss(self, found: Any, targets: Tensor) -> Tensor:
+        if self.loss is soft_cross_entropy:
+            return soft_cross_entropy(batches.logits_of(found), targets)
+        if not self._checked:
+            require_blendable(self.loss, found, targets)
+            self._checked = True
+        return self.loss(found, targets)
+
+    def _targets(self, y: Any, x: Inputs) -> Tensor:
+        y, n = torch.as_tensor(y), batches.size_of(x)
+        if len(y) != n:
+            raise UserError(f"{n} samples have {len(y)} labels")
+        parts = batches.tensors_of(x)
+        dtype = next((part.dtype for part in parts if part.is_floating_point()), torch.float32)
+        if self.num_classes is not None:
+            return soft_labels(y, self.num_classes, dtype).to(parts[0].device)
+        if not y.is_floating_point():
+            raise UserError(
+                f"targets of {y.dtype} cannot be blended: give num_classes if they are classes, else floating targets"
+            )
+        return y.to(parts[0].device, dtype)
+
+    def trust(self, index: Tensor) -> Tensor:
+        """(n,) how likely the labels of these training samples are right, by their `index`; 1 for one that has not
+        been judged. Of the default policy."""
+        return self._trusting().trust_of(index)
+
+    def suspects(self, k: int = 100) -> list[Suspect]:
+        """The k training samples whose labels are most likely wrong, the worst first, with what they likely are. They
+        are known by their `index`."""
+        return self._trusting().suspects(k)
+
+    def _trusting(self) -> Trust:
+        if not isinstance(self.stage, Trust):
+            raise UserError(f"{type(self.stage).__name__} does not judge labels; the default policy, Trust(), does")
+        return self.stage
+
+    def state_dict(self) -> dict[str, Any]:
+        meta = 0 if self.meta is None else self.meta.steps
+        return {"stage": self.stage.state_dict(), "generator": self.generator.get_state(), "meta": meta}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.stage.load_state_dict(state["stage"])
+        self.generator.set_state(state["generator"])
+        if self.meta is not None:
+            self.meta.steps = int(state.get("meta", 0))
+
+
+def _arranged(x: Any, y: Any, more: tuple[Any, ...], index: Any, meta_index: Any) -> tuple[Samples, Samples | None]:
+    """The batch and, where it was given, the meta batch."""
+    if y is None:
+        batch = batches.parted(x)
+    elif len(more) == 1:
+        batch = Samples(x, y, more[0])
+    elif len(more) in (0, 2):
+        batch = Samples(x, y)
+    else:
+        raise UserError("call mixer(x, y, index) or mixer(x, y, x_meta, y_meta, index=index)")
+    batch = batch if index is None else replace(batch, index=index)
+    given = len(more) == 2 and more[0] is not None
+    return batch, Samples(more[0], more[1], meta_index) if given else None
+
+
+def _meta_index(index: Any, labels: Tensor) -> Tensor:
+    return batches.index_of(index, len(labels), "meta_index").to(labels.device)
+
+
+def _stage(policy: Any, estimator: str | Estimator | None, plain: bool) -> Stage:
+    """Another loss than cross entropy, or an estimator of ∇λ, asks for the policy of the paper."""
+    found = policy if policy is not None else (DEFAULT_POLICY if plain and estimator is None else "learned")
+    if isinstance(found, str):
+        found = policy_named(found)
+    if not isinstance(found, Policy | Stage):
+        raise UserError(f"policy is a name, a policy or a stage, not a {type(found).__name__}")
+    estimator = estimator or (found.default_estimator if found.learned else None)
+    return make_stage(found, estimator_named(estimator) if isinstance(estimator, str) else estimator)
+
+
+def _point(model: nn.Module, name: str) -> BlendPoint:
+    if name == "input":
+        return BlendPoint()
+    modules = dict(model.named_modules())
+    if name not in modules:
+        raise unknown("module", name, ["input", "features", *filter(None, modules)])
+    return BlendPoint(modules[name])

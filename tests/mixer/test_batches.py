@@ -1,0 +1,145 @@
+"""Batches, indices and outputs as users have them."""
+
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+from metamixup import Indexed, MetaMixUp
+from metamixup.errors import UserError
+from metamixup.mixer.batches import covering, index_of, logits_of, parted
+from metamixup.mixing import Mixture
+
+X, Y = torch.randn(24, 5), torch.arange(24) % 3
+
+
+def net() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+class Named(NamedTuple):
+    image: torch.Tensor
+    label: torch.Tensor
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 24
+
+    def __getitem__(self, i):
+        return {"pixel_values": X[i], "labels": Y[i]}
+
+
+def test_a_loader_of_an_indexed_data_set_gives_each_samples_place():
+    x, y, index = next(iter(DataLoader(Indexed(TensorDataset(X, Y)), batch_size=24, shuffle=True)))
+    assert torch.equal(x, X[index])
+    assert torch.equal(y, Y[index])
+    batch = next(iter(DataLoader(Indexed(Rows()), batch_size=24, shuffle=True)))
+    assert torch.equal(batch["pixel_values"], X[batch["index"]])
+    assert len(Indexed(Rows())) == 24
+
+
+def test_a_data_set_without_places_is_refused():
+    class Endless(IterableDataset):
+        def __iter__(self):
+            return iter(range(9))
+
+    with pytest.raises(UserError, match="an iterable one has none"):
+        Indexed(Endless())
+
+
+def test_batches_are_tuples_named_tuples_and_dictionaries():
+    index = torch.arange(24)
+    for batch in ((X, Y), [X, Y], Named(X, Y), {"x": X, "labels": Y}, {"x": X, "target": Y}):
+        found = parted(batch)
+        assert torch.equal(found.y, Y)
+        assert found.index is None
+    assert parted((X, Y, index)).index is index
+    assert parted({"x": X, "y": Y, "idx": index}).index is index
+
+
+@pytest.mark.parametrize("wrong", [X, "text", (X,), (X, Y, Y, Y), {"x": X}])
+def test_what_is_no_batch_is_told(wrong):
+    with pytest.raises(UserError, match=r"a batch is|has no labels"):
+        parted(wrong)
+
+
+@pytest.mark.parametrize("index", [[1, 0, 2], np.array([1, 0, 2]), torch.tensor([1, 0, 2], dtype=torch.int32)])
+def test_an_index_is_a_list_an_array_or_a_tensor(index):
+    assert index_of(index, 3).tolist() == [1, 0, 2]
+    assert index_of(index, 3).dtype == torch.int64
+
+
+@pytest.mark.parametrize(
+    ("index", "told"),
+    [
+        ([0, -1, 2], "at least 0"),
+        ([0, 1], r"needs \(3,\)"),
+        ([0.0, 1.0, 2.0], "whole numbers"),
+        ([True, False, True], "whole numbers"),
+        (["a", "b", "c"], "a list, an array or a tensor"),
+        (3, r"needs \(3,\)"),
+    ],
+)
+def test_an_index_that_makes_no_sense_is_refused(index, told):
+    with pytest.raises(UserError, match=told):
+        index_of(index, 3)
+
+
+class Answering(nn.Module):
+    """Returns its logits in the way of some library."""
+
+    def __init__(self, way):
+        super().__init__()
+        self.net, self.way = net(), way
+
+    def forward(self, x):
+        return self.way(self.net(x))
+
+
+WAYS = {
+    "object": lambda z: SimpleNamespace(logits=z, hidden=None),
+    "dictionary": lambda z: {"loss": None, "logits": z},
+    "tuple": lambda z: (z, None),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("policy", ["trust", "learned"])
+def test_models_may_return_objects_dictionaries_and_tuples(way, policy):
+    torch.manual_seed(0)
+    plain, answering = net(), Answering(WAYS[way])
+    answering.net.load_state_dict(plain.state_dict())
+    lams = []
+    for model in (plain, answering):
+        mixed = MetaMixUp(model, 3, meta=(X, Y), lr=0.1, policy=policy)(X, Y)
+        cross_entropy(logits_of(mixed.outputs(model)), mixed.y).backward()
+        lams.append(mixed.lam)
+    assert torch.equal(*lams)
+
+
+def test_an_answer_without_logits_is_told():
+    with pytest.raises(UserError, match="without logits"):
+        logits_of(SimpleNamespace(scores=X))
+
+
+def test_dictionaries_are_blended_like_the_tensors_in_them():
+    torch.manual_seed(0)
+    model = net()
+    plain = MetaMixUp(model, 3, meta=(X, Y), lr=0.1)(X, Y, range(24))
+    named = MetaMixUp(model, 3, meta=({"input": X}, Y), lr=0.1)({"input": X, "labels": Y, "index": list(range(24))})
+    assert torch.equal(plain.lam, named.lam)
+    assert torch.equal(plain.x, named.x["input"])
+    assert torch.equal(plain.outputs(model), named.outputs(model))
+
+
+def test_masks_cover_both_partners():
+    x = {"input_ids": torch.arange(6).view(2, 3), "attention_mask": torch.tensor([[1, 1, 0], [1, 0, 0]])}
+    found = covering(x, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0])))
+    assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0]]
+    assert torch.equal(found["input_ids"], x["input_ids"])
