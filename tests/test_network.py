@@ -32,7 +32,7 @@ def test_the_layer_that_is_called_last_is_the_classifier_for_everyone():
     method.setup(model)
     assert method.classifier is model.out
     mixed = MetaMixUp(model, 3, mix_at="features", policy="beta")(x, y, lr=0.1)
-    assert mixed.place.module is model.out
+    assert mixed.point.module is model.out
 
 
 def test_without_a_forward_pass_several_linear_layers_are_not_told_apart():

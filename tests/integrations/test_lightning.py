@@ -104,7 +104,7 @@ def test_a_checkpoint_carries_the_state_of_the_mixer(tmp_path):
 
 def test_bfloat16_and_accumulated_gradients():
     def trained(**options):
-        callback = MetaMixUpCallback(data(30, seed=1), num_classes=3)
+        callback = MetaMixUpCallback(data(30, seed=1), num_classes=3, policy="learned")
         module, trainer = fit(callback, epochs=8, **options)
         return module, trainer, callback.mixer
 
@@ -113,7 +113,7 @@ def test_bfloat16_and_accumulated_gradients():
     assert mixer.stage.ignored == 0
     assert not torch.equal(module.net[0].weight, trained(accumulate_grad_batches=2)[0].net[0].weight)
     x, y = data(60, seed=2)
-    assert (module.eval()(x).argmax(1) == y).float().mean() > 0.7, "a third by chance"
+    assert (module.eval()(x).argmax(1) == y).float().mean() > 0.9, "a third by chance"
 
 
 def test_the_index_of_a_batch_of_three_is_passed_and_the_step_sees_two():
