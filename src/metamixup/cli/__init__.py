@@ -63,6 +63,8 @@ def _expected(error: Exception) -> int:
         return _tell("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]), 1)
     if isinstance(error, OSError) and error.errno is not None:
         return _tell(f"error: {_failing(error)}", 2)
+    if isinstance(error, RuntimeError) and "home directory" in str(error):
+        return _tell("error: '~' stands for no folder here (no HOME, or no such user); write the whole path", 2)
     if lost_another(error):
         return _tell("error: another process of this run is gone; go on with --resume (torchrun: --max-restarts)", 1)
     raise error

@@ -33,8 +33,10 @@ def train(
         bool | None, typer.Option("--compile", help="The step by torch.compile, where it can be.", show_default=False)
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]")] = None,
-    devices: Annotated[int, typer.Option(min=1, help="Processes on this machine; torchrun's number counts.")] = 1,
-    nodes: Annotated[int, typer.Option(min=1, help="Machines, each started with this command.")] = 1,
+    devices: Annotated[
+        int, typer.Option(min=1, max=4096, help="Processes on this machine; torchrun's number counts.")
+    ] = 1,
+    nodes: Annotated[int, typer.Option(min=1, max=4096, help="Machines, each started with this command.")] = 1,
     strategy: Annotated[str, typer.Option(help="How processes share the model: ddp (fsdp is not served).")] = "ddp",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write OUT/tensorboard.")] = False,

@@ -150,7 +150,7 @@ class Settings(Section):
     epochs: Count = 30
     batch_size: Count = 128
     seed: Annotated[int, Field(ge=0)] = 0
-    threads: Count = 1
+    threads: Annotated[int, Field(ge=1, le=1024)] = 1
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["32", "64", "bf16-mixed", "16-mixed"] = "32"
     compile: bool = False
