@@ -117,6 +117,12 @@ def test_evaluate_repeats_the_summary(trained, capsys):
     assert "test_ece" in capsys.readouterr().out
 
 
+def test_the_share_of_blends_is_recorded(trained):
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    assert all(0 <= line["blended"] <= 1 for line in lines)
+    assert json.loads((trained / "summary.json").read_text())["blended"] == [line["blended"] for line in lines]
+
+
 def test_where_the_share_of_blends_was_learned_its_curve_is_shown():
     assert mixing({"blended": [0.0, 1.0, 0.5], "lambda_histogram": [1] * 20}) == [
         "pairs blended, by epoch: ▁█▅ most 1.00, last 0.50"

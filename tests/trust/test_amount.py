@@ -105,3 +105,11 @@ def test_a_restored_amount_goes_on_where_it_was():
         each.see(0.03)
     assert again.state_dict().keys() == amount.state_dict().keys()
     assert (again.share, again.gap, again.records()) == (amount.share, amount.gap, amount.records())
+
+
+def test_a_record_tells_the_share_and_what_it_was_learned_from():
+    assert Amount().records() == {"blended": 0.0}
+    record = told(0.2).records()
+    assert record["blended"] == pytest.approx(0.5, abs=0.05)
+    assert record["gap"] == pytest.approx(0.2, abs=0.01)
+    assert (record["trained_loss"], record["waiting_loss"]) == (1.0, pytest.approx(math.exp(0.2), abs=1e-4))

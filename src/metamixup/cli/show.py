@@ -73,7 +73,7 @@ def _format(value: float | None, form: str) -> str:
 
 def mixing(summary: dict[str, Any]) -> list[str]:
     """The share of blended pairs over the run where it was learned, else λ's distribution."""
-    shares = summary.get("blended")
+    shares = [share for share in summary.get("blended") or [] if share is not None]
     if not shares:
         return histogram(summary.get("lambda_histogram", []))
     curve = sparkline(shares, WIDTH, between=(0, 1))
