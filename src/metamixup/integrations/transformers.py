@@ -1,0 +1,98 @@
+"""Learned mixing for the Trainer of Hugging Face: import `Trainer` from here instead of from transformers.
+
+Images are blended by their pixels, text by its embeddings.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import Dataset
+from transformers import Trainer as Plain
+
+from metamixup.errors import UserError
+from metamixup.mixer import Indexed, MetaMixUp
+from metamixup.mixer.batches import INDEX, LABELS, logits_of, parted, tensors_of
+
+
+class Trainer(Plain):
+    """transformers' Trainer for sequence or image classification, with learned mixing in training.
+
+    meta_dataset: the meta set, whose labels are surely right, in the form of `train_dataset`; None for none.
+    mixing: options of `MetaMixUp` (policy, estimator, every, mix_at, seed).
+    """
+
+    def __init__(
+        self, *args: Any, meta_dataset: Dataset[Any] | None = None, mixing: dict[str, Any] | None = None, **kwargs: Any
+    ):
+        super().__init__(*args, **kwargs)
+        if self.train_dataset is None:
+            raise UserError("MetaMixUp's Trainer needs a train_dataset whose samples have a place: dataset[i]")
+        self._network: Any = self.model
+        known = _known_keys(self._network)
+        collate = self.data_collator
+        self.data_collator = lambda samples: _collated(samples, collate, known)
+        self.args.remove_unused_columns = False  # the index would be one of them; the collator removes the others
+        self.train_dataset = Indexed(self.train_dataset)
+        self._meta_dataset, self._mixing = meta_dataset, mixing or {}
+        self._mixer: MetaMixUp | None = None
+        self._collate_meta: Callable[..., Any] = self.data_collator
+
+    def compute_loss(  # type: ignore[override]
+        self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **kwargs: Any
+    ) -> Any:
+        if not model.training:
+            plain = {name: value for name, value in inputs.items() if name not in INDEX}
+            return super().compute_loss(model, plain, return_outputs=return_outputs, **kwargs)
+        if self._mixer is None:
+            self._mixer = self._make_mixer(inputs)
+        mixed = self._mixer(dict(inputs), lr=self.optimizer)
+        outputs = mixed.outputs(model)
+        loss = cross_entropy(logits_of(outputs), mixed.y)
+        return (loss, outputs) if return_outputs else loss
+
+    def _make_mixer(self, inputs: Mapping[str, Any]) -> MetaMixUp:
+        options = {
+            "mix_at": _blend_point(self._network, parted(dict(inputs)).x),
+            "seed": self.args.seed,
+            **self._mixing,
+        }
+        meta = None if self._meta_dataset is None else _Collated(self._meta_dataset, self._collate_meta)
+        return MetaMixUp(self._network, self._network.config.num_labels, meta=meta, **options)
+
+
+class _Collated(Dataset[Any]):
+    """Samples one by one as the collator makes them, so that lists of tokens are tensors of one length."""
+
+    def __init__(self, dataset: Dataset[Any], collate: Callable[[list[Any]], dict[str, Tensor]]):
+        self.rows = collate([dataset[i] for i in range(len(dataset))])  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.rows.values())))
+
+    def __getitem__(self, i: int) -> dict[str, Tensor]:
+        return {name: value[i] for name, value in self.rows.items()}
+
+
+def _known_keys(model: nn.Module) -> set[str]:
+    """What a sample may hold for this model."""
+    return {*inspect.signature(model.forward).parameters, *LABELS}
+
+
+def _collated(samples: list[Any], collate: Callable[[list[Any]], Any], known: set[str]) -> dict[str, Tensor]:
+    """A batch of what the model knows, with the index of the samples where they have one."""
+    batch = collate([{name: value for name, value in sample.items() if name in known} for sample in samples])
+    if all(INDEX[0] in sample for sample in samples):
+        batch[INDEX[0]] = torch.tensor([sample[INDEX[0]] for sample in samples])
+    return dict(batch)
+
+
+def _blend_point(model: nn.Module, x: Any) -> str:
+    """The input where it is of floats; the embedding of tokens otherwise."""
+    if any(part.is_floating_point() for part in tensors_of(x)):
+        return "input"
+    embedding = model.get_input_embeddings()  # type: ignore[operator]
+    return next(name for name, module in model.named_modules() if module is embedding)
