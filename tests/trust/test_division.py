@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-from metamixup.trust.division import Division, beliefs, tau_of_clean
+from metamixup.trust.division import STRONGEST, Division, beliefs, tau_of_clean
 
 
 def made(n=2000, classes=5, wrong=0.3, skill=4.0, unsure=2.0, seed=0, pairs=False):
@@ -33,7 +33,7 @@ def test_finds_how_many_labels_are_wrong_and_which(n, vouched):
     right = division.posterior(log_p, labels).gather(1, labels[:, None])[:, 0]
     assert float(right[wrong].mean()) < 0.15
     assert float(right[~wrong].mean()) > 0.9
-    assert division.strength == pytest.approx(1.0)
+    assert division.strength == pytest.approx(STRONGEST)
 
 
 def test_clean_labels_are_trusted_and_nothing_acts():

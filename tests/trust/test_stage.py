@@ -7,7 +7,7 @@ from metamixup import Beta, MetaMixUp
 from metamixup.meta import Reverse, Shuffle
 from metamixup.mixing import Mixture, Pairs, mix
 from metamixup.trust import Trust
-from metamixup.trust.division import Fit
+from metamixup.trust.division import STRONGEST, Fit
 from metamixup.trust.evidence import Evidence
 
 
@@ -61,8 +61,8 @@ def test_wrong_labels_are_found_and_replaced_and_the_controls_do_not_learn_it():
     assert right > 0.85
     assert distrusted < 0.2
     assert told["mixup"] == pytest.approx(0.33, abs=0.06)
-    assert ours < 0.12
-    assert told["shuffle"] > ours + 0.05
+    assert ours < 0.2
+    assert told["shuffle"] > ours + 0.03
     assert told["reverse"] > 0.3
 
 
@@ -71,7 +71,7 @@ def test_without_a_meta_set_too():
     right, distrusted = trust_in(mixer, wrong)
     assert right > 0.85
     assert distrusted < 0.25
-    assert told < 0.15
+    assert told < 0.22
     suspects = mixer.suspects(100)
     assert sum(bool(wrong[s.index]) for s in suspects) > 90
     assert [s.wrong for s in suspects] == sorted((s.wrong for s in suspects), reverse=True)
@@ -81,13 +81,13 @@ def test_without_a_meta_set_too():
 def test_distrusted_samples_lose_weight_where_guesses_are_switched_off():
     mixer, _, told = train(Trust(guesses=False))
     assert not mixer.stage.guesses
-    assert told < 0.2
+    assert told < 0.28
 
 
 def test_without_indices_every_batch_is_judged():
     mixer, _, told = train(Trust(), indexed=False)
     assert mixer.stage.every == 1
-    assert told < 0.15
+    assert told < 0.22
 
 
 def test_clean_labels_are_trusted_and_left_alone():
@@ -181,7 +181,8 @@ def test_a_label_gives_way_to_the_guess_as_far_as_it_is_distrusted():
     stage.samples.learn(pairs.index, log_p, labels.argmax(1))
     assert stage.trust(pairs).tolist() == pytest.approx([0.9, 0.1, 0.8], abs=1e-3)
     mixture = served(stage, pairs)
-    assert torch.allclose(mixture.own_labels, torch.tensor([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]]), atol=1e-3)
+    posterior = torch.tensor([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]])
+    assert torch.allclose(mixture.own_labels, torch.lerp(labels, posterior, STRONGEST), atol=1e-3)
 
 
 def test_samples_beyond_the_judged_fraction_are_trusted():

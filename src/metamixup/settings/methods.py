@@ -8,6 +8,9 @@ from typing import Any
 from metamixup.errors import UserError, unknown
 from metamixup.meta import CONTROLS
 from metamixup.methods.adamixup import AdaMixUp
+from metamixup.methods.bootstrapping import Bootstrapping
+from metamixup.methods.elr import ELR
+from metamixup.methods.gce import GCE
 from metamixup.methods.logit_adjusted import LogitAdjusted
 from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
@@ -58,6 +61,18 @@ METHODS: dict[str, MethodEntry] = {
     ),
     "mixup+tuned-head": MethodEntry(
         "MixUp, then only the classifier on the clean meta images", lambda s: TunedHead(), {"policy.name": "beta"}
+    ),
+    "elr": MethodEntry("early-learning regularisation (Liu et al. 2020)", lambda s: ELR(), NO_MIXING),
+    "elr+mixup": MethodEntry(
+        "early-learning regularisation of blends (Liu et al. 2020)", lambda s: ELR(), {"policy.name": "beta"}
+    ),
+    "gce+mixup": MethodEntry(
+        "generalised cross entropy of blends (Zhang & Sabuncu 2018)", lambda s: GCE(), {"policy.name": "beta"}
+    ),
+    "bootstrapping": MethodEntry(
+        "MixUp whose targets turn into the network's answers where losses are high (Arazo et al. 2019)",
+        lambda s: Bootstrapping(),
+        {"policy.name": "beta"},
     ),
     "logit-adjusted": MethodEntry(
         "no mixing; logits shifted by the frequency of classes (Menon et al. 2021)",

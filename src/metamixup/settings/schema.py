@@ -78,10 +78,12 @@ class CorruptSettings(Section):
     replace: a share of the labels becomes another class at random; neighbours: the next class; asymmetric: the class
     that people take it for, of half of CIFAR-10's classes; instance: another class that depends on the image; file:
     labels that people gave (`file`, as for --labels); long-tail: class c keeps its share ratio^(−c/(C−1)).
+    oracle: what would be if the wrong ones were known: they are left out, or right.
     """
 
     kind: Literal["none", "replace", "neighbours", "asymmetric", "instance", "file", "long-tail"] = "none"
     file: str | None = None
+    oracle: Literal["none", "left-out", "right"] = "none"
     share: Share = 0.0
     ratio: Annotated[float, Field(ge=1)] = 50.0
 

@@ -28,10 +28,11 @@ UNSURE = 0.55
 LAPSE = 0.05  # the share of 'clean' labels that may be wrong all the same
 FEWEST = 10  # clean samples from which τ can be learned
 NO_BETTER, HARD = 0.75, 0.02  # 'clean' labels that look wrong this much as often as all, and what hard samples add
-LEAN = 20.0  # samples of each class by which T leans towards mistakes that are alike for all classes
+LEAN = 100.0  # samples of each class by which T leans towards mistakes that are alike for all classes
 FIRST_ROUNDS, ROUNDS = 40, 6  # of expectation–maximisation: from nothing, and from where it was
 DIVIDES = (0.2, 0.6)  # the share of what there is to know about 'right or wrong': too little, enough
 BEYOND_CHANCE = (0.04, 0.1)  # the share of labels that look wrong: of hard samples alone, surely of wrong ones too
+STRONGEST = 0.7  # a label keeps a part of its weight: its mistakes are random, those of guesses are the network's own
 MOST = 20_000  # samples that a fit looks at
 
 
@@ -69,13 +70,14 @@ class Division:
 
     @property
     def strength(self) -> float:
-        """How far distrust may act, in [0, 1]: not where the division hardly divides, nor where what looks wrong is no
-        more than hard samples do by themselves."""
+        """How far distrust may act, in [0, STRONGEST]: not where the division hardly divides, nor where what looks
+        wrong is no more than hard samples do by themselves."""
         if self.fit is None:
             return 0.0
         trust = self.fit.trust
         even_chance = max(float(trust.mean() * (1 - trust.mean())), 1e-9)
-        return _between(float(trust.var(correction=0)) / even_chance, DIVIDES) * _between(self.share, BEYOND_CHANCE)
+        divides = _between(float(trust.var(correction=0)) / even_chance, DIVIDES)
+        return STRONGEST * divides * _between(self.share, BEYOND_CHANCE)
 
     def learn(self, log_p: Tensor, labels: Tensor, clean: tuple[Tensor, Tensor] | None = None) -> None:
         """log_p: (N, C) running means; labels: (N,); clean: the same of samples that are known to be right."""

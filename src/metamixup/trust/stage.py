@@ -130,9 +130,10 @@ class Trust(Stage):
         self.balance.learn(pairs.labels[: len(gain)], gain, pairs.meta_labels)
 
     def _divide(self) -> None:
-        """Whenever half of the samples have been looked at."""
+        """Once all samples have been looked at, and whenever half of them have been again."""
         room = len(self.samples.visits) + len(self.samples.recent_labels)
-        if self.learned_steps >= WARM_UP and self.looks >= room / 2:
+        wanted = room if self.division.fit is None else room / 2
+        if self.learned_steps >= WARM_UP and self.looks >= wanted:
             log_p, labels = self.samples.known
             self.division.learn(log_p, labels, self.clean.known)
             self.looks = 0

@@ -75,6 +75,10 @@ def corrupt(settings: CorruptSettings, found: DataSet, parts: Split, seed: int) 
     if settings.kind != "none":
         labels[victims] = _spoiled(settings, found, victims, seed)
         wrong = labels != found.train.labels
+    if settings.oracle == "right":
+        return found, parts, torch.zeros_like(wrong)
+    if settings.oracle == "left-out":
+        parts, wrong = replace(parts, train=parts.train[~wrong[parts.train]]), torch.zeros_like(wrong)
     return replace(found, train=replace(found.train, labels=labels)), parts, wrong
 
 
