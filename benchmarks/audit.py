@@ -26,12 +26,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor, nn
 
-from metamixup import data, models
+from metamixup import __version__, data, models
 from metamixup.audit.audit import MODEL, fitting_plan, inputs_of
 from metamixup.audit.cross_validation import Inputs, Plan, Predictions, look, neighbours, out_of_sample, train
 from metamixup.audit.images import from_set
 from metamixup.audit.judge import judge
 from metamixup.data.corrupt import replace_labels, swap_neighbours
+from metamixup.engine.records.summary import processor
 from metamixup.seeding import derived_generator
 
 LIBRARIES = ("numpy", "scipy.stats", "sklearn.metrics", "torch.nn.functional", "typing", "pathlib")
@@ -65,7 +66,7 @@ def images(name: str, spoil: Callable[..., Any], share: float, size: int | None 
     def make(seed: int) -> Task:
         found = from_set(data.load(name))
         if size is not None:
-            chosen = torch.randperm(len(found.labels), generator=derived_generator(seed, "chosen"))[:size]
+            chosen = torch.randperm(len(found.labels), generator=torch.Generator().manual_seed(seed))[:size]
             found = replace(found, images=found.images[chosen], labels=found.labels[chosen])
         classes, (channels, *side) = len(found.classes), found.images.shape[1:]
         given, _ = spoil(found.labels, classes, share, seed) if share else (found.labels, None)
@@ -178,7 +179,8 @@ def main() -> None:
         for seed in range(options.seeds):
             if any((line["task"], line["seed"]) == (name, seed) for line in lines):
                 continue
-            line = {"task": name, "seed": seed, **measure(TASKS[name](seed), seed)}
+            about = {"cell": f"audit/{name}", "task": name, "seed": seed, "version": __version__}
+            line = {**about, "processor": processor(), **measure(TASKS[name](seed), seed)}
             print(json.dumps(line), flush=True)
             with options.out.open("a") as file:
                 file.write(json.dumps(line) + "\n")
