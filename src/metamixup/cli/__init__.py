@@ -19,6 +19,9 @@ LAUNCHER_NUMBERS = (
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a user's mistake is told in a line or two, without a traceback."""
+    from metamixup.cli.output import steady_output
+
+    steady_output()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -65,6 +68,8 @@ def _expected(error: Exception) -> int:
         return _tell(f"error: {_failing(error)}", 2)
     if isinstance(error, RuntimeError) and "home directory" in str(error):
         return _tell("error: '~' stands for no folder here (no HOME, or no such user); write the whole path", 2)
+    if isinstance(error, ValueError) and "null byte" in str(error):
+        return _tell("error: a path holds a null byte, which no file system takes", 2)
     if lost_another(error):
         return _tell("error: another process of this run is gone; go on with --resume (torchrun: --max-restarts)", 1)
     raise error
@@ -80,6 +85,9 @@ def _failing(error: OSError) -> str:
 
 def _tell(text: str, code: int) -> int:
     """Of several processes the one that leads speaks; another says who it is, since the mistake may be its own."""
+    from metamixup.cli.output import printable
+
+    text = printable(text)
     told = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or ""
     rank = int(told) if told.isdigit() else 0
     if not rank or code not in (0, 1, 75):

@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from metamixup.cli.extras import needing
+from metamixup.cli.output import printable
 from metamixup.cli.sparkline import sparkline
 from metamixup.engine.records.progress import Bars, Listener, PlainLines
 from metamixup.engine.records.run_folder import RunFolder
@@ -27,7 +28,7 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
     from rich.text import Text
 
     about = {key: summary.get(key, "?") for key in ("method", "data", "model")}
-    table = Table(title=Text("{method} on {data} ({model})".format(**about)), title_justify="left")
+    table = Table(title=Text(printable("{method} on {data} ({model})".format(**about))), title_justify="left")
     for name in ("", "test error", "top-5", "NLL", "ECE", "meta error"):
         table.add_column(name, justify="right" if name else "left")
     table.add_row("last epoch", *_row(summary))

@@ -10,6 +10,14 @@ if TYPE_CHECKING:
     from metamixup.engine.interrupt import Interrupt
 
 
+def run_folder(text: str) -> Path:
+    from metamixup.errors import UserError
+
+    if not str(text).strip():
+        raise UserError("--out is empty; name a folder for the run, or leave it out")
+    return Path(text).expanduser()
+
+
 def train(
     recipe: Annotated[str | None, typer.Option(help="Settings by name (`metamixup ls recipes`).")] = None,
     config: Annotated[Path | None, typer.Option(help="Settings as TOML; flags win over it.")] = None,
@@ -32,7 +40,10 @@ def train(
     compile_: Annotated[
         bool | None, typer.Option("--compile", help="The step by torch.compile, where it can be.", show_default=False)
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=run_folder, metavar="PATH", help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]"),
+    ] = None,
     devices: Annotated[
         int, typer.Option(min=1, max=4096, help="Processes on this machine; torchrun's number counts.")
     ] = 1,
@@ -61,7 +72,11 @@ def train(
 
 def join(devices: int, nodes: int, strategy: str, given: dict[str, Any], interrupt: "Interrupt") -> None:
     from metamixup.engine.launch import has_agent, launch
+    from metamixup.errors import UserError
 
+    needed = [name for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK") if name not in os.environ]
+    if nodes > 1 and needed and not has_agent() and "SLURM_JOB_ID" not in os.environ:
+        raise UserError(f"--nodes {nodes} needs {', '.join(needed)} in the environment of each machine, or torchrun")
     interrupt.parent = os.getppid() if has_agent() else None
     launch(devices, nodes, strategy, given.get("device", "auto"))
 

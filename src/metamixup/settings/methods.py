@@ -45,7 +45,7 @@ METHODS: dict[str, MethodEntry] = {
     ),
     **{name: MethodEntry(form.about, _supervised, form.defaults) for name, form in FORMS.items()},
     "mixup+settle": MethodEntry(
-        "MixUp whose blends thin out as trustmix's do (policy.settle)",
+        "MixUp that blends less as the learning rate falls below half its peak, as trustmix does",
         _supervised,
         {"policy.name": "beta", "policy.settle": SETTLE},
     ),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from metamixup.errors import UserError, unknown
 from metamixup.settings.choices import DEFAULTS, SECTIONS, EstimatorSettings, choice_keys
@@ -14,9 +14,15 @@ from metamixup.settings.forms import DEFAULT
 from metamixup.settings.section import Chosen, Section, not_applying
 
 Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
+MOST = 1e30  # beyond, a 32-bit number may overflow
+Positive = Annotated[float, Field(gt=0, le=MOST)]
+NotNegative = Annotated[float, Field(ge=0, le=MOST)]
+Count = Annotated[int, Field(ge=1, le=10**12)]
+
+
+def _as_text(value: Any) -> Any:
+    """`--set precision=64` is a number to TOML."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class OptimizerSettings(Section):
@@ -37,6 +43,12 @@ class OptimizerSettings(Section):
     ema: Annotated[float, Field(ge=0, lt=1)] | None = None
     lookahead: Count | None = None
     norm_bias: Positive = 1.0
+
+    @model_validator(mode="after")
+    def nesterov_has_momentum(self) -> "OptimizerSettings":
+        if self.nesterov and self.name == "sgd" and self.momentum == 0:
+            raise ValueError("nesterov needs a momentum above 0")
+        return self
 
 
 class StartSettings(Section):
@@ -154,7 +166,7 @@ class Settings(Section):
     seed: Annotated[int, Field(ge=0)] = 0
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["32", "64", "bf16-mixed", "16-mixed"] = "32"
+    precision: Annotated[Literal["32", "64", "bf16-mixed", "16-mixed"], BeforeValidator(_as_text)] = "32"
     compile: bool = False
     label_smoothing: Share = 0.0
     test_views: Literal["plain", "flip", "shift", "flip+shift"] = "plain"

@@ -36,7 +36,11 @@ class Chosen(Section):
 
     @model_validator(mode="after")
     def makes_sense(self) -> "Chosen":
-        """A value that the constructor refuses is told before anything is built."""
+        """A value that the constructor refuses, or that overflows 32 bits, is told before anything is built."""
+        for key in self.parameters:
+            value = getattr(self, key)
+            if isinstance(value, int | float) and abs(value) > 1e30:
+                raise ValueError(f"{key} = {value:g} is beyond all use")
         self.make(**FACTS)
         return self
 

@@ -1,0 +1,80 @@
+import io
+import subprocess
+import sys
+
+import pytest
+
+from metamixup.cli import run
+from metamixup.cli.output import Steady, printable
+
+
+def test_control_codes_become_visible_and_letters_stay():
+    assert printable("größe λ\n\x1b[31mred\x07") == "größe λ\n\\x1b[31mred\\x07"
+
+
+def test_a_reader_that_is_gone_stops_nothing():
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    stream = Steady(Gone())
+    assert stream.write("a line") == 6
+    assert stream.write("another") == 7
+    stream.flush()
+    assert not stream.isatty()
+
+
+@pytest.mark.parametrize("end", ["| head -1", ">&-"])
+def test_a_command_whose_output_is_cut_off_ends_well(end):
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m metamixup ls {end}; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+MISTAKES = {
+    "train --set optimizer.nesterov=true --set optimizer.momentum=0": "nesterov needs a momentum above 0",
+    "train --set optimizer.lr=1e308": "optimizer.lr = 1e+308",
+    "train --set policy.alpha=1e308": "alpha = 1e+308 is beyond all use",
+    "train --threads 10000": "threads = 10000",
+    "train --nodes 2": "--nodes 2 needs MASTER_ADDR, MASTER_PORT, NODE_RANK",
+    "train --out ~nosuchuser/x": "no HOME, or no such user",
+    "train --data evil\x1b[31m": "evil\\x1b[31m",
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_mistakes_are_told(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    assert run(line.split()) == 2
+    told = capsys.readouterr().err
+    assert MISTAKES[line] in told
+    assert "\x1b" not in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_out_is_refused(capsys):
+    assert run(["train", "--out", ""]) == 2
+    assert "--out is empty" in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_and_a_precision_without_quotes_are_taken(tmp_path):
+    from metamixup.settings.config import read_toml
+    from metamixup.settings.resolve import parse_assignment, resolve
+
+    (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfepochs = 3\n")
+    assert read_toml(tmp_path / "a.toml") == {"epochs": 3}
+    assert resolve(dict([parse_assignment("precision=64")])).precision == "64"
+
+
+def test_an_emptied_config_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.toml").touch()
+    assert run(["train", "--resume", "--out", "run"]) == 2
+    assert "config.toml is empty" in capsys.readouterr().err
