@@ -5,7 +5,7 @@ from torch import nn
 
 from metamixup.errors import UserError
 from metamixup.meta import Exact, FiniteDifference, Head, MetaStage, learning_rates
-from metamixup.meta.head import Memory
+from metamixup.meta.head import GradientMean
 from metamixup.mixing import Mixture, Pairs, soft_cross_entropy
 from metamixup.policy import CutMix, Learned
 
@@ -137,17 +137,17 @@ def test_boxes_cannot_wait_for_the_features():
 
 
 def test_memory_adds_the_mean_of_the_gradients_before():
-    memory = Memory(0.5)
+    memory = GradientMean(0.5)
     first, second, third = ({"weight": torch.full((2,), float(k))} for k in (1, 3, 10))
     assert memory(first)["weight"].tolist() == [1, 1]
     assert memory(second)["weight"].tolist() == [4, 4]  # 3, and the mean of 1
     expected = 10 + (0.25 * 1 + 0.5 * 3) / 0.75
-    twin = Memory(0.5)
+    twin = GradientMean(0.5)
     twin.load_state_dict(memory.state_dict())
     for one in (memory, twin):
         torch.testing.assert_close(one(third)["weight"], torch.full((2,), expected))
     assert memory({"weight": torch.ones(5)})["weight"].tolist() == [1] * 5, "another model begins anew"
-    assert Memory(0.0)(second) is second
+    assert GradientMean(0.0)(second) is second
 
 
 def test_memory_is_saved_with_the_stage():

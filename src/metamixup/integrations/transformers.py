@@ -5,7 +5,7 @@ Images are blended by their pixels, text by its embeddings.
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +32,7 @@ class Trainer(Plain):
         if self.train_dataset is None:
             raise UserError("MetaMixUp's Trainer needs a train_dataset whose samples have a place: dataset[i]")
         self._network: Any = self.model
-        known = _known_keys(self._network)
+        known = _known_keys(cast(nn.Module, self.model))
         collate = self.data_collator
         self.data_collator = lambda samples: _collated(samples, collate, known)
         self.args.remove_unused_columns = False  # the index would be one of them; the collator removes the others

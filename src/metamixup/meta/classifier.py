@@ -62,7 +62,7 @@ class Headed:
         self.deferred = Unblended(mixture.lam, mixture.partner, own_labels=mixture.own_labels)
         return self.deferred
 
-    def settled(self) -> bool:
+    def each_blend_was_made(self) -> bool:
         """Was each deferred blend made, once? Not if the method takes its inputs apart before it calls the network."""
         deferred, self.deferred = self.deferred, None
         return deferred is None or deferred.waiting == self.blended <= 1

@@ -46,8 +46,11 @@ def meta_gradient(
 
 
 class Exact:
-    """All parameters take the virtual step, or those of the modules that `layers` names. `lookahead=False` takes v at
-    θ: nearly the same direction."""
+    """∇λ of a virtual step of all parameters, or of some.
+
+    lookahead: False takes v at θ, not at θ′: nearly the same direction;
+    layers: names of the modules whose parameters take the step; none named: all.
+    """
 
     def __init__(self, lookahead: bool = True, layers: tuple[str, ...] = ()):
         self.lookahead, self.layers = lookahead, layers

@@ -17,7 +17,12 @@ from metamixup.network import Parameters, leaving_no_trace, network
 
 
 class FiniteDifference:
-    """`two_sided` differences are of second order; one-sided ones save a pass. `step` is ‖εηv‖."""
+    """∇λ by differences along the meta-gradient.
+
+    step: ‖εηv‖, how far θ is moved;
+    two_sided: of second order; False saves a pass;
+    lookahead: False takes v at θ, not at θ′.
+    """
 
     def __init__(self, step: float = 0.3, two_sided: bool = True, lookahead: bool = True):
         if step <= 0:

@@ -31,7 +31,14 @@ BLENDS = ("features", "early", "input")
 
 
 class Head:
-    """`classifier` names the linear layer that takes the virtual step; by default the last one, found by itself."""
+    """∇λ of a virtual step of the last linear layer alone.
+
+    classifier: the name of the linear layer that takes the step; by default the one that is called last;
+    lookahead: False takes V at W, not at the looked-ahead W′: nearly the same;
+    blend: "input", "early" or "features", where samples are blended for it;
+    centred: the step acts on features less their mean;
+    memory: share of the mean of earlier meta-gradients that each step keeps, in [0, 1); 0 for none.
+    """
 
     def __init__(
         self,
@@ -46,7 +53,7 @@ class Head:
         if not 0 <= memory < 1:
             raise ValueError(f"memory lies in [0, 1), not {memory}")
         self.classifier, self.lookahead, self.blend, self.centred = classifier, lookahead, blend, centred
-        self.memory = Memory(memory)
+        self.memory = GradientMean(memory)
 
     @classmethod
     def plain(cls, classifier: str | None = None, lookahead: bool = True) -> "Head":
@@ -79,7 +86,7 @@ class Head:
         step = {key: torch.zeros_like(getattr(net.layer, key)).requires_grad_() for key in rates}
         net.step = step
         virtual = loss(net, net.blending(mixture))
-        if not net.settled():
+        if not net.each_blend_was_made():
             self.blend, net.point = "input", BlendPoint()
             virtual = loss(net, net.blending(mixture))
         g = gradient(virtual, step, create_graph=True)
@@ -101,7 +108,7 @@ class Head:
         self.memory.load_state_dict(state)
 
 
-class Memory:
+class GradientMean:
     """Adds to each meta-gradient the mean of those before it, whose noise is smaller; `rate` 0 adds nothing."""
 
     def __init__(self, rate: float):

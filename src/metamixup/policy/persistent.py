@@ -46,8 +46,14 @@ class Adam:
 
 
 class Persistent(Policy):
-    """`step_size` is Adam's; `pull` is how strongly a class pair is drawn towards the common value; `one_step` refines
-    the drawn λ besides, as Algorithm 1 does."""
+    """λ from a distribution that is learned over the run.
+
+    granularity: what has a width of its own: "data", "same-class" or "class-pair";
+    step_size: Adam's;
+    pull: how strongly a class pair is drawn towards the common width;
+    sigma: the first width;
+    one_step: refine the drawn λ besides, as Algorithm 1 does.
+    """
 
     learned = True
 
@@ -77,7 +83,7 @@ class Persistent(Policy):
 
     def log_sigma(self, pairs: Pairs) -> Tensor:
         """(B,) on the CPU, where the policy lives."""
-        group, cell = self._places(pairs)
+        group, cell = self._cells(pairs)
         value = self.common[group]
         return (value if cell is None else value + self.own[cell]).clamp(-WIDEST, WIDEST)
 
@@ -88,7 +94,7 @@ class Persistent(Policy):
         return lam if self.one_step is None else self.one_step.refine(lam, grad, pairs)
 
     def _learn(self, lam: Tensor, grad: Tensor, pairs: Pairs) -> None:
-        group, cell = self._places(pairs)
+        group, cell = self._cells(pairs)
         inner = lam.clamp(1e-6, 1 - 1e-6)
         slope = grad * inner * (1 - inner) * torch.logit(inner)  # ∂λ/∂log σ = λ(1−λ)·σε, and σε is λ's logit
         # Every process learns from the pairs of all, so that the policy stays alike in all of them.
@@ -104,12 +110,12 @@ class Persistent(Policy):
         self.scale += (square - self.scale) * (0.05 if self.scale else 1.0)
         if self.scale == 0:
             return
-        seen, place = cell.unique(return_inverse=True)
-        sums = slope.new_zeros(len(seen)).index_add_(0, place, slope / self.scale**0.5)
-        mean = sums / torch.bincount(place, minlength=len(seen))
+        seen, row = cell.unique(return_inverse=True)
+        sums = slope.new_zeros(len(seen)).index_add_(0, row, slope / self.scale**0.5)
+        mean = sums / torch.bincount(row, minlength=len(seen))
         self.own[seen] -= self.step_size * (mean + self.pull * self.own[seen])
 
-    def _places(self, pairs: Pairs) -> tuple[Tensor, Tensor | None]:
+    def _cells(self, pairs: Pairs) -> tuple[Tensor, Tensor | None]:
         """For each pair the group whose common value it has, and its cell of the table of class pairs. (B,), (B,)"""
         if self.granularity == "data":
             return torch.zeros(len(pairs.partner), dtype=torch.long), None
