@@ -33,5 +33,5 @@ def test_json_and_a_failed_self_test(monkeypatch, capsys):
 
 def test_the_gradient_check_sees_a_wrong_gradient(monkeypatch):
     assert self_test.gradient_error() < 1e-7
-    monkeypatch.setattr(self_test, "Exact", lambda: lambda model, loss, meta_loss, lam, eta: 0 * lam)
+    monkeypatch.setattr(self_test, "Exact", lambda: lambda model, loss, meta_loss, mixture, eta: 0 * mixture.lam)
     assert self_test.gradient_error() > 0.9

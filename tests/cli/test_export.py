@@ -38,7 +38,7 @@ def test_agrees_with_the_trained_model_and_brings_a_card(form, folder, capsys):
     # the card's own lines load it
     card = path.with_name("MODEL_CARD.md").read_text(encoding="utf-8")
     assert re.search(r"expected calibration error, % \| \d", card)
-    assert 'method = "metamixup"' in card
+    assert 'method = "trustmix"' in card
     assert "{" not in card.replace('{"pixels": pixels}', "")
     code = re.search(r"```python\n(.*?)```", card, re.S)[1].replace(path.name, str(path))
     import onnxruntime

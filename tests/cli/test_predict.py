@@ -93,7 +93,7 @@ def test_a_folder_that_holds_no_run(tmp_path, dark, capsys):
 
 def test_the_split_is_kept_with_the_run(trained):
     split = safetensors.torch.load((trained / "split.safetensors").read_bytes())
-    assert (len(split["meta"]), len(split["unlabelled"])) == (20, 0)
+    assert (len(split["meta"]), len(split["unlabelled"])) == (12, 0)
     assert torch.cat([split["train"], split["meta"]]).unique().numel() == 48
 
 

@@ -52,8 +52,8 @@ class Beta(Policy):
         return pairs.drawn(lambda n: sample_beta(self.alpha, self.alpha, n, generator))
 
     def state_dict(self) -> dict[str, Any]:
-        return self.settling.state_dict()
+        return self.settling.state_dict() if self.settling.settle else {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state:  # none was kept before blends could settle
+        if state:
             self.settling.load_state_dict(state)
