@@ -49,6 +49,7 @@ def main() -> int:
     asked.add_argument("--faults", type=int, default=100)
     asked.add_argument("--minutes", type=float, default=30)
     asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--only", nargs="*", default=[], help="names of victims, for instance: decoding grid")
     given = asked.parse_args()
     alone()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -56,7 +57,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         disk = small_disk(Path(name) / "small")
         try:
-            return chaos(given.faults, given.minutes, random.Random(given.seed), Path(name), disk)
+            return chaos(given.faults, given.minutes, random.Random(given.seed), Path(name), disk, given.only)
         finally:
             for process in multiprocessing.active_children():
                 process.kill()
@@ -113,10 +114,12 @@ def write_images(folder: Path) -> None:
         Image.fromarray(chance.integers(0, 256, (160, 160, 3), dtype=np.uint8)).save(place)
 
 
-def chaos(faults: int, minutes: float, chance: random.Random, folder: Path, disk: Path | None) -> int:
-    deadline, known = time.monotonic() + 60 * minutes, victims(folder, disk, faults)
+def chaos(faults: int, minutes: float, chance: random.Random, folder: Path, disk: Path | None, only: list[str]) -> int:
+    known = [victim for victim in victims(folder, disk, faults) if not only or victim.name in only]
     for victim in known:
+        victim.share = faults / len(known) if only else victim.share
         victim.undisturbed()
+    deadline = time.monotonic() + 60 * minutes
     while time.monotonic() < deadline:
         unfinished = [v for v in known if v.faults.total() < v.share]
         if not unfinished:
