@@ -34,7 +34,7 @@ class MetaMixUp:
 
     The model is never changed: parameters, buffers, gradients, mode and the global random state stay. Samples with an
     `index` are remembered, so that a look at every fourth batch is enough; without, each batch is looked at, and a step
-    costs about twice a plain one.
+    costs about 1.6 MixUp steps instead of 1.1.
 
     model: any module; it may return logits, an object or dictionary that has them, or a tuple that they come first in.
     num_classes: of the labels; None for regression and for several labels a sample, which need a `loss`.
