@@ -138,3 +138,11 @@ def test_sliders_start_where_there_is_something_to_see():
     assert last_to_see([0.1, 0.8, 0.9, 0.5, 0.01, 0.0]) == 3
     assert last_to_see([]) == 0
     assert last_to_see([0.0, 0.0]) == 1
+
+
+@pytest.mark.parametrize("row", [1e308, -1, None, "x", {}])
+def test_a_row_of_the_confusion_matrix_that_is_none_is_left_out(row):
+    from metamixup.report.predictions import _confusion
+
+    assert _confusion([row, [1, 2]], ["a", "b"]) is None
+    assert _confusion([[3, 0], [1, 2]], ["a", "b"]) is not None

@@ -50,7 +50,8 @@ def _calibration(found: Any) -> dict[str, Any] | None:
 def _confusion(found: Any, names: list[str]) -> dict[str, Any] | None:
     """counts: rows are true classes, flattened."""
     size = len(names)
-    if not isinstance(found, list) or len(found) != size or any(len(row) != size for row in found) or not size:
+    rows = found if isinstance(found, list) and len(found) == size else []
+    if not size or not rows or not all(isinstance(row, list) and len(row) == size for row in rows):
         return None
     return {"names": names, "counts": [count for row in found for count in row]}
 
