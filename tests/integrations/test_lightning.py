@@ -104,7 +104,7 @@ def test_a_checkpoint_carries_the_state_of_the_mixer(tmp_path):
 
 def test_bfloat16_and_accumulated_gradients():
     def trained(**options):
-        callback = MetaMixUpCallback(data(30, seed=1), num_classes=3, policy="learned")
+        callback = MetaMixUpCallback(data(30, seed=1), num_classes=3)
         module, trainer = fit(callback, epochs=8, **options)
         return module, trainer, callback.mixer
 

@@ -78,3 +78,14 @@ def test_a_restored_division_goes_on_where_it_was():
         each.learn(log_p, labels)
     assert torch.equal(one.posterior(log_p, labels), other.posterior(log_p, labels))
     assert one.likeliest == other.likeliest
+
+
+def test_nothing_is_distrusted_while_the_share_of_wrong_labels_falls():
+    """A network that still learns takes what it does not know for wrong labels, of which it finds ever fewer."""
+    division = Division()
+    for sure in (0.5, 1.0, 2.0, 4.0):
+        labels = torch.arange(400) % 4
+        known = torch.rand(400, generator=torch.Generator().manual_seed(0)) < 1 - 0.4 / sure
+        said = torch.where(known, labels, (labels + 1) % 4)
+        division.learn((4 * torch.eye(4))[said].log_softmax(1), labels)
+        assert division.strength == 0

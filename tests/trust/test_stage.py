@@ -7,7 +7,7 @@ from metamixup import Beta, MetaMixUp
 from metamixup.meta import Reverse, Shuffle
 from metamixup.mixing import Mixture, Pairs, mix
 from metamixup.trust import Trust
-from metamixup.trust.division import STRONGEST, Fit
+from metamixup.trust.division import STRONGEST, WATCHED, Fit
 from metamixup.trust.evidence import Evidence
 
 
@@ -171,6 +171,7 @@ def divided(share_wrong: float = 0.5) -> Trust:
     stage, trust = Trust(), torch.tensor([0.0, 1.0])
     confusion = torch.tensor([[1 - share_wrong, share_wrong], [share_wrong, 1 - share_wrong]]).double()
     stage.division.fit = Fit(1.0, confusion, share_wrong, 0.0, trust)
+    stage.division.shares = [0.5] * WATCHED
     return stage
 
 

@@ -34,6 +34,8 @@ DIVIDES = (0.2, 0.6)  # the share of what there is to know about 'right or wrong
 BEYOND_CHANCE = (0.04, 0.1)  # the share of labels that look wrong: of hard samples alone, surely of wrong ones too
 STRONGEST = 0.7  # a label keeps a part of its weight: its mistakes are random, those of guesses are the network's own
 MOST = 20_000  # samples that a fit looks at
+WATCHED = 3  # fits, over which the share of wrong labels must not fall
+STEADY = (0.65, 0.8)  # share of wrong labels now : two fits ago. A network that still learns finds ever fewer of them
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,13 @@ class Division:
     """Learned from all samples again and again as the network learns.
 
     Holds fit: the newest, or None before the first; likeliest: τ that explains the training labels best;
-    most: the largest share of wrong labels that any fit found at that τ.
+    most: the largest share of wrong labels that any fit found at that τ; shares: what the newest fits found.
     """
 
     def __init__(self) -> None:
         self.fit: Fit | None = None
         self.likeliest, self.most = UNSURE, 0.0
+        self.shares: list[float] = []
 
     @property
     def share(self) -> float:
@@ -77,7 +80,13 @@ class Division:
         trust = self.fit.trust
         even_chance = max(float(trust.mean() * (1 - trust.mean())), 1e-9)
         divides = _between(float(trust.var(correction=0)) / even_chance, DIVIDES)
-        return STRONGEST * divides * _between(self.share, BEYOND_CHANCE)
+        return STRONGEST * divides * self._steady() * _between(self.share, BEYOND_CHANCE)
+
+    def _steady(self) -> float:
+        """Has the share of wrong labels come to rest? What a network does not know yet looks like wrong labels to it;
+        but that share falls while it learns, and the share of labels that are really wrong does not."""
+        before, *_, now = self.shares if len(self.shares) == WATCHED else (1.0, 0.0)
+        return _between(now / max(before, 1e-9), STEADY)
 
     def learn(self, log_p: Tensor, labels: Tensor, clean: tuple[Tensor, Tensor] | None = None) -> None:
         """log_p: (N, C) running means; labels: (N,); clean: the same of samples that are known to be right."""
@@ -86,6 +95,7 @@ class Division:
         self.fit = self._explain(log_p, labels, self._tau_without_clean(log_p, labels))
         if clean is not None and len(clean[1]) >= FEWEST and self._vouched_for(*clean):
             self.fit = self._explain(log_p, labels, tau_of_clean(clean[0].double(), clean[1]))
+        self.shares = [*self.shares, self.fit.share][-WATCHED:]
 
     def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:
         tried = [0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
@@ -119,11 +129,17 @@ class Division:
         return (joint / joint.sum(1, keepdim=True)).float()
 
     def state_dict(self) -> dict[str, Any]:
-        return {"fit": {} if self.fit is None else vars(self.fit), "likeliest": self.likeliest, "most": self.most}
+        return {
+            "fit": {} if self.fit is None else vars(self.fit),
+            "likeliest": self.likeliest,
+            "most": self.most,
+            "shares": torch.tensor(self.shares, dtype=torch.float64),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.fit = Fit(**state["fit"]) if state["fit"] else None
         self.likeliest, self.most = float(state["likeliest"]), float(state["most"])
+        self.shares = state["shares"].tolist()
 
 
 def beliefs(log_p: Tensor, tau: float) -> Tensor:

@@ -31,7 +31,7 @@ from metamixup.trust.evidence import Evidence, find_evidence
 from metamixup.trust.memory import WIDE, CleanMemory, PredictionMemory, folded
 from metamixup.trust.suspects import Suspect, most_suspicious
 
-WARM_UP = 10  # steps that learn before labels are divided: a network that knows nothing cannot judge
+WARM_UP = 40  # steps before labels are divided: a network that knows nothing cannot judge
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
 UNTOLD = 0.5  # the share of pairs that are blended where nothing tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
@@ -133,7 +133,7 @@ class Trust(Stage):
         """Once all samples have been looked at, and whenever half of them have been again."""
         room = len(self.samples.visits) + len(self.samples.recent_labels)
         wanted = room if self.division.fit is None else room / 2
-        if self.learned_steps >= WARM_UP and self.looks >= wanted:
+        if self.steps >= WARM_UP and self.looks >= wanted:
             log_p, labels = self.samples.known
             self.division.learn(log_p, labels, self.clean.known)
             self.looks = 0
