@@ -8,6 +8,7 @@ success on garbage, and no file outside the run folder touched. All is seeded: a
 import argparse
 import os
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import torch
 from attacks import KINDS, Attack, Target
+
+MEMORY = 6 * 2**30
 
 
 def problem(attack: Attack, target: Target) -> str | None:
@@ -35,6 +38,7 @@ def main() -> int:
     asked.add_argument("--minutes", type=float, default=1e9)
     given = asked.parse_args()
     torch.set_num_threads(1)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))  # hunger for memory is a traceback, not a dead machine
     deadline, codes, found = time.monotonic() + 60 * given.minutes, Counter[str](), 0
     with tempfile.TemporaryDirectory() as name:
         os.environ["METAMIXUP_CACHE"] = str(Path(name) / "sound")

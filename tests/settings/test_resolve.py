@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -207,3 +209,9 @@ def test_the_default_folder_is_a_plain_name():
     assert str(default_out(Settings())) == "runs/digits-cnn3-trustmix-0"
     odd = Settings(data="/data/my photos", method="trustmix", control="reverse", model="my.module:net", seed=3)
     assert str(default_out(odd)) == "runs/my-photos-my.module-net-trustmix-reverse-3"
+
+
+def test_a_device_is_no_config():
+    """Reading /dev/zero takes all memory."""
+    with pytest.raises(UserError, match="is no file"):
+        read_toml(Path("/dev/zero"))
