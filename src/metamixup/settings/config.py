@@ -27,7 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The dotted keys of a TOML file."""
     try:
         if path.exists() and not path.is_file():
-            raise UserError(f"{path} is no file")  # reading a device might never end
+            raise UserError(f"{path} cannot be read: it is no file")  # reading a device might never end
         found = flat(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file") from error
