@@ -16,7 +16,7 @@ TINY = """
 title = "A small table"
 [rows.baseline]
 [rows.mixup]
-[rows.metamixup]
+[rows.trustmix]
 controls = ["reverse", "shuffle", "replay"]
 [full]
 seeds = 2
