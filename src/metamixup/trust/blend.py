@@ -2,8 +2,10 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from metamixup.mixing import Mixture, Pairs
+from metamixup.trust.memory import WIDE
 
 
 def blend(lam: Tensor, trust: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
@@ -29,3 +31,19 @@ def favour_trusted(lam: Tensor, first: Tensor, second: Tensor, pairs: Pairs, gen
     change = ahead / (first + second).clamp_min(1e-12)
     coin = pairs.drawn(lambda n: torch.rand(n, generator=generator)).to(lam.device)
     return torch.where(coin < change, 1 - lam, lam)
+
+
+def with_guesses(labels: Tensor, truth: Tensor, trust: Tensor) -> Tensor:
+    """t·label + (1 − t)·guess, (B, C): the guess is what is most likely if the label is wrong.
+
+    labels, truth: (B, C), the latter P(true class | sample, label); trust: (B,).
+    """
+    given = one_hot(label_columns(labels), labels.shape[1]).bool()
+    others = truth.masked_fill(given, 0)
+    guess = others / others.sum(1, keepdim=True).clamp_min(1e-12)
+    return torch.lerp(guess, labels.to(guess), trust[:, None].to(guess))
+
+
+def label_columns(labels: Tensor) -> Tensor:
+    """(B, C) soft labels → (B,) the columns in which they are remembered."""
+    return labels.argmax(1) % WIDE

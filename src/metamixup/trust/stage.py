@@ -25,7 +25,7 @@ from metamixup.policy import Beta
 from metamixup.policy.thinning import thinned
 from metamixup.trust.amount import Amount
 from metamixup.trust.balance import Balance
-from metamixup.trust.blend import blend
+from metamixup.trust.blend import blend, label_columns, with_guesses
 from metamixup.trust.division import Division
 from metamixup.trust.evidence import Evidence, find_evidence
 from metamixup.trust.memory import WIDE, CleanMemory, PredictionMemory, folded
@@ -107,7 +107,7 @@ class Trust(Stage):
 
     def learn(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> Tensor:
         """Remembers what a step found about its samples and its meta images; the predictions of the former, (n, K)."""
-        log_p, labels = folded(batch.log_p), _columns(pairs.labels[: len(batch.log_p)])
+        log_p, labels = folded(batch.log_p), label_columns(pairs.labels[: len(batch.log_p)])
         # Every process learns what all of them have seen, so that their memories stay alike.
         index = None if pairs.index is None else world.gathered(pairs.index)
         everyone = world.gathered(log_p)
@@ -121,7 +121,7 @@ class Trust(Stage):
 
     def _learn_meta(self, batch: Evidence, meta: Evidence, pairs: Pairs, seen: int) -> None:
         assert pairs.meta_labels is not None
-        log_p, labels = world.gathered(folded(meta.log_p)), world.gathered(_columns(pairs.meta_labels))
+        log_p, labels = world.gathered(folded(meta.log_p)), world.gathered(label_columns(pairs.meta_labels))
         if pairs.index is None or pairs.meta_index is None:
             self.clean.learn(None, log_p, labels)
         else:
@@ -167,7 +167,7 @@ class Trust(Stage):
         """
         if self.division.fit is None:
             return None
-        columns = _columns(pairs.labels)
+        columns = label_columns(pairs.labels)
         log_p = pairs.labels.new_zeros(len(columns), min(pairs.labels.shape[1], WIDE), dtype=torch.float32)
         judged = torch.zeros(len(columns), dtype=torch.bool, device=columns.device)
         if pairs.index is not None:
@@ -183,13 +183,13 @@ class Trust(Stage):
         truth = self.posterior(pairs, seen)
         if truth is None:
             return torch.ones(len(pairs.labels), device=pairs.partner.device)
-        return truth.gather(1, _columns(pairs.labels)[:, None])[:, 0]
+        return truth.gather(1, label_columns(pairs.labels)[:, None])[:, 0]
 
     def _acting(self, truth: Tensor | None, pairs: Pairs) -> Tensor:
         """Trust as far as it may act, (B,)."""
         if truth is None:
             return torch.ones(len(pairs.labels), device=pairs.partner.device)
-        return 1 - self.division.strength * (1 - truth.gather(1, _columns(pairs.labels)[:, None])[:, 0])
+        return 1 - self.division.strength * (1 - truth.gather(1, label_columns(pairs.labels)[:, None])[:, 0])
 
     def trust_of(self, index: Tensor) -> Tensor:
         """(n,) the probability that the labels of these training samples are right; 1 for one that was not judged."""
@@ -217,7 +217,7 @@ class Trust(Stage):
         share, ignored = self.division.share, self.samples.ignored + self.clean.ignored
         found = []
         if not self.division.strength:
-            found.append("the policy found no labels to distrust: it mixed as MixUp does")
+            found.append("the policy found no labels to distrust")
         elif share > MOST_WRONG:
             text = f"the policy took {100 * share:.0f} % of the labels for wrong, which is hardly true"
             found.append(f"{text}; are the labels of the meta set right?")
@@ -234,19 +234,3 @@ class Trust(Stage):
             getattr(self, name).load_state_dict(state[name])
         for name in NUMBERS:
             setattr(self, name, type(getattr(self, name))(state[name]))
-
-
-def with_guesses(labels: Tensor, truth: Tensor, trust: Tensor) -> Tensor:
-    """t·label + (1 − t)·guess, (B, C): the guess is what is most likely if the label is wrong.
-
-    labels, truth: (B, C), the latter P(true class | sample, label); trust: (B,).
-    """
-    given = one_hot(_columns(labels), labels.shape[1]).bool()
-    others = truth.masked_fill(given, 0)
-    guess = others / others.sum(1, keepdim=True).clamp_min(1e-12)
-    return torch.lerp(guess, labels.to(guess), trust[:, None].to(guess))
-
-
-def _columns(labels: Tensor) -> Tensor:
-    """(B, C) soft labels → (B,) the columns in which they are remembered."""
-    return labels.argmax(1) % WIDE
