@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metamixup.data import DataSet, ImageSet
-from metamixup.data.subset import take_subset
+from metamixup.data.subset import take_classes, take_subset
 from metamixup.errors import DataError
 
 
@@ -40,3 +40,22 @@ def test_the_seed_decides_and_the_test_set_stays():
 def test_more_than_there_is_is_refused():
     with pytest.raises(DataError, match="only 10"):
         take_subset(made([5, 5]), 11, 0)
+
+
+def test_some_of_the_classes_are_renumbered_in_training_and_test_images():
+    whole = made([3, 4, 5, 6])
+    part = take_classes(whole, 2, seed=1)
+    kept = [int(name) for name in part.classes]
+    assert kept == sorted(kept)
+    assert len(part.train) == len(part.test) == sum([3, 4, 5, 6][c] for c in kept)
+    for position, c in enumerate(kept):
+        assert torch.equal(
+            part.train.images[part.train.labels == position], whole.train.images[whole.train.labels == c]
+        )
+    assert {take_classes(whole, 2, seed).classes for seed in range(20)} > {part.classes}
+
+
+def test_fewer_than_two_classes_or_more_than_there_are_are_refused():
+    for count in (1, 5):
+        with pytest.raises(DataError, match="there are 4"):
+            take_classes(made([3, 4, 5, 6]), count, seed=0)

@@ -1,6 +1,7 @@
-"""Parts of a training set: a smaller one for quick runs, and a selection set to choose between variants by.
+"""Parts of a data set: some of its classes, a smaller training set for quick runs, and a selection set to choose
+between variants by.
 
-Both are seeded and have the classes in their proportions. The test set stays whole.
+All are seeded; the latter two have the classes in their proportions and leave the test set whole.
 """
 
 from dataclasses import replace
@@ -8,10 +9,31 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from metamixup.data.images import DataSet
+from metamixup.data.images import DataSet, ImageSet
 from metamixup.data.splits import shuffled_by_class
 from metamixup.errors import DataError
 from metamixup.seeding import derived_generator
+
+
+def take_classes(found: DataSet, count: int, seed: int) -> DataSet:
+    """The data set with `count` of its classes, training and test images."""
+    if not 2 <= count <= found.num_classes:
+        raise DataError(
+            f"{found.name}: {count} classes were asked for, but there are {found.num_classes}; take 2 or more"
+        )
+    order = torch.randperm(found.num_classes, generator=derived_generator(seed, "classes"))
+    kept = order[:count].sort().values
+    new = torch.full((found.num_classes,), -1).scatter(0, kept, torch.arange(count))
+
+    def renumbered(part: ImageSet) -> ImageSet:
+        part = part.take((new[part.labels] >= 0).nonzero()[:, 0])
+        return replace(part, labels=new[part.labels])
+
+    if any(part.others is not None for part in (found.train, found.test)):
+        raise DataError(f"{found.name}: with labels of people's own, all classes are needed (leave out `classes`)")
+    trained = _with_training_images(found, (new[found.train.labels] >= 0).nonzero()[:, 0])
+    names = tuple(found.classes[c] for c in kept.tolist())
+    return replace(trained, train=renumbered(found.train), test=renumbered(found.test), classes=names)
 
 
 def take_subset(found: DataSet, size: int, seed: int) -> DataSet:

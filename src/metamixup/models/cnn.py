@@ -1,5 +1,5 @@
-"""The small convolutional networks: AdaMixUp's '3-layer CNN' (Table I), one with 2-unit features (feature figure), and
-a small one with BatchNorm for two CPU cores. Inputs are expected in [−1, 1]."""
+"""The small networks: AdaMixUp's '3-layer CNN' (Table I), one with 2-unit features (feature figure), a small one with
+BatchNorm for two CPU cores, and one without convolutions. Inputs are expected in [−1, 1]."""
 
 from torch import nn
 
@@ -58,5 +58,17 @@ def cnn_bn(num_classes: int, in_channels: int, image_size: tuple[int, int]) -> S
         for k in (1, 2, 3)
     }
     model = Staged({**stages, "pool": global_average()}, 64, num_classes, mixable=("conv1", "conv2"))
+    initialise(model)
+    return model
+
+
+def mlp(num_classes: int, in_channels: int, image_size: tuple[int, int]) -> Staged:
+    """Two hidden layers of 256: for tables, and for images as if they were one."""
+    flat = in_channels * image_size[0] * image_size[1]
+    stages: dict[str, nn.Module] = {
+        "hidden1": nn.Sequential(nn.Flatten(), nn.Linear(flat, 256), nn.ReLU()),
+        "hidden2": nn.Sequential(nn.Linear(256, 256), nn.ReLU()),
+    }
+    model = Staged(stages, 256, num_classes, mixable=("hidden1", "hidden2"))
     initialise(model)
     return model

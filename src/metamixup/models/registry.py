@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from metamixup.errors import UserError, unknown
-from metamixup.models.cnn import cnn2d, cnn3, cnn_bn
+from metamixup.models.cnn import cnn2d, cnn3, cnn_bn, mlp
 from metamixup.models.fast import fast
 from metamixup.models.own import own_model
 from metamixup.models.preact_block import PLAIN
@@ -24,6 +24,7 @@ MODELS: dict[str, Builder] = {
     "cnn3": cnn3,
     "cnn2d": cnn2d,
     "cnn-bn": cnn_bn,
+    "mlp": mlp,
     "photo-resnet8": photo_resnet,
     "fast-s": lambda classes, channels, size: fast((32, 64, 64), classes, channels, size),
     "fast-m": lambda classes, channels, size: fast((64, 128, 128), classes, channels, size),

@@ -144,9 +144,10 @@ def _section(what: str, value: dict[str, Any]) -> type[Chosen]:
 
 
 class Settings(Section):
-    """`sampling`: every image once an epoch, or every class equally often; `control` turns a learned policy into one
-    that shares all but what it learned; `replay` is the run folder whose final policy the control of that name serves;
-    `labels` is a file of training labels in place of the data set's own.
+    """`classes`: how many of the data set's, drawn from the seed; `sampling`: every image once an epoch, or every class
+    equally often; `control` turns a learned policy into one that shares all but what it learned; `replay` is the run
+    folder whose final policy the control of that name serves; `labels` is a file of training labels in place of the
+    data set's own.
     """
 
     data: str = "digits"
@@ -154,6 +155,7 @@ class Settings(Section):
     image_size: Count | None = None
     pixels: Literal["standard", "symmetric", "zca"] = "standard"
     labels: str | None = None
+    classes: Count | None = None
     subset: Count | None = None
     selection: Count | None = None
     model: str = "cnn3"

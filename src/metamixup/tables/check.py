@@ -56,7 +56,9 @@ class Checker:
         return self.checked[key]
 
     def load(self, settings: Settings) -> DataSet:
-        key = settings.model_dump_json(include={"data", "data_dir", "image_size", "subset", "selection", "pixels"})
+        key = settings.model_dump_json(
+            include={"data", "data_dir", "image_size", "classes", "subset", "selection", "pixels"}
+        )
         if key not in self.data:
             try:
                 self.data[key] = build_data(settings)

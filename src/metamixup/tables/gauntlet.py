@@ -1,8 +1,8 @@
 """Tasks drawn at random from a seed, so that nobody tunes to a dozen: half of them to choose on, half of them sealed.
 
-A task is a data set, a number of images, a network, a length, an optimizer, a schedule, a batch size, a meta set and,
-in every second task, labels that are wrong or rare. Runs are short, about ten seconds of a core. The sealed half is run
-once, after the last choice.
+A task is a data set, with all or some of its classes, a number of images, a network, a length, an optimizer, a
+schedule, a batch size, a meta set or none and, in every second task, labels that are wrong or rare. Runs are short, 5
+to 40 seconds of a core. The sealed half is run once, after the last choice.
 """
 
 import math
@@ -14,9 +14,10 @@ from metamixup.tables.recipe import Column, Recipe, Row, Variant
 SEEDS = {"gauntlet": 1701, "gauntlet-sealed": 934065324}  # both written down before anything was run
 TASKS = 12  # with clean labels, and as many with imperfect ones
 IMAGES = {"digits": 1297, "mnist": 58_000, "fashion": 58_000, "cifar10": 48_000}
-# Images a second of a core, of networks narrow and wide; the last is without BatchNorm.
-PACES = {"preact-resnet8-tiny": 3000, "cnn-bn": 1300, "preact-resnet8-half": 1200, "cnn3": 650}
-SECONDS = (3, 15)  # of training
+# Images a second of a core, of networks narrow and wide; the last two are without BatchNorm.
+PACES = {"preact-resnet8-tiny": 5000, "cnn-bn": 2200, "preact-resnet8-half": 2000, "cnn3": 1100, "mlp": 9000}
+SECONDS = (5, 18)  # of training
+STEPS = (200, 4000)
 EVALUATION = 2
 FEWEST = 300
 SMALL = {"digits": 4}  # how many times faster its images are
@@ -48,15 +49,17 @@ def draw_task(seed: int, kind: str, number: int) -> Column:
     """A pure function of its arguments."""
     drawn = random.Random(f"{seed}/{kind}/{number}")
     data = drawn.choice(["digits", "mnist", "fashion", "fashion", "cifar10", "cifar10", "cifar10"])
+    classes = drawn.choice([None, None, drawn.randint(2, 8)])
     model = drawn.choice(list(PACES))
     seen = _between(drawn, *SECONDS) * PACES[model] * SMALL.get(data, 1)
-    images = round(min(IMAGES[data], max(FEWEST, seen / _between(drawn, 1, 60))))
-    epochs = min(60, max(1, round(seen / images)))
+    there_are = IMAGES[data] * (classes or 10) // 11  # classes are not of one size
+    images = round(min(there_are, max(FEWEST, seen / _between(drawn, 2, 80))))
+    epochs = min(80, max(2, round(seen / images)))
     settings: dict[str, Any] = {
-        **{"subset": images, "epochs": epochs, "batch_size": _batch_size(drawn, images * epochs)},
+        **{"classes": classes, "subset": images, "epochs": epochs, "batch_size": _batch_size(drawn, images * epochs)},
         "optimizer": _optimizer(drawn, model),
         "augment": {"flip": data in ("fashion", "cifar10") and drawn.random() < 0.5, "shift": 0, "crop": 0},
-        "meta": {"per_class": min(drawn.choice([2, 5, 10, 20, 50]), images // 30), "in_train": True},
+        "meta": _meta(drawn, images),
         **({"corrupt": _corruption(drawn)} if kind == "imperfect" else {}),
     }
     cost = images * epochs / PACES[model] / SMALL.get(data, 1) + EVALUATION
@@ -70,13 +73,18 @@ def _between(drawn: random.Random, low: float, high: float) -> float:
 
 def _batch_size(drawn: random.Random, seen: int) -> int:
     """16 to 256, but neither so large that a run has hardly a step nor so small that steps cost more than images."""
-    fitting = [size for size in (16, 32, 64, 128, 256) if 60 <= seen / size <= 2500]
+    fitting = [size for size in (16, 32, 64, 128, 256) if STEPS[0] <= seen / size <= STEPS[1]]
     return drawn.choice(fitting)
+
+
+def _meta(drawn: random.Random, images: int) -> dict[str, Any]:
+    per_class = min(drawn.choice([0, 2, 5, 10, 20, 50]), images // 30)
+    return {"per_class": per_class, "in_train": True} if per_class else {"source": "none"}
 
 
 def _optimizer(drawn: random.Random, model: str) -> dict[str, Any]:
     adam = drawn.random() < 1 / 3
-    rate = 0.002 if adam else 0.03 if model == "cnn3" else 0.1
+    rate = 0.002 if adam else 0.03 if model in ("cnn3", "mlp") else 0.1
     return {
         "name": "adam" if adam else "sgd",
         "lr": rate * drawn.choice([0.5, 1.0]),

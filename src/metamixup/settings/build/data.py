@@ -11,7 +11,7 @@ from metamixup.data import DataSet, Split
 from metamixup.data.corrupt import confuse_by_image, confuse_pairs, long_tail, replace_labels, swap_neighbours
 from metamixup.data.folder.workers import Progress
 from metamixup.data.relabel import UNCHANGED, corrected_test_labels, read_labels
-from metamixup.data.subset import take_selection, take_subset
+from metamixup.data.subset import take_classes, take_selection, take_subset
 from metamixup.data.vouched import with_vouched
 from metamixup.data.whiten import scaled
 from metamixup.errors import DataError, UserError
@@ -27,6 +27,8 @@ def build_data(settings: Settings, progress: Progress | None = None) -> DataSet:
         else data.load(settings.data, settings.data_dir, settings.image_size, progress)
     )
     found = _labelled(settings, found)
+    if settings.classes is not None:
+        found = take_classes(found, settings.classes, settings.seed)
     if settings.selection is not None:
         found = take_selection(found, settings.selection, settings.seed)
     found = found if settings.subset is None else take_subset(found, settings.subset, settings.seed)
