@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -26,6 +27,12 @@ def test_the_wrong_labels_of_a_folder_come_first_with_the_right_ones(audit):
     assert (lost.file, lost.given, lost.why) == ("red/broken.png", "red", "unreadable")
     assert audit.low * 90 <= len(MISTAKES) <= audit.high * 90 + 1
     assert "labels look wrong; about" in audit.sentence()
+
+
+def test_a_run_that_distrusts_nothing_calls_no_label_wrong(audit):
+    trusting = replace(audit, distrusts=False)
+    assert trusting.called == 0 < audit.called
+    assert trusting.sentence().startswith("the run distrusted none of its 90 labels")
 
 
 def test_the_list_as_csv_and_json(audit):

@@ -36,7 +36,7 @@ def test_what_was_decided_on_the_page_is_trained_on(photos, tmp_path, opened, ca
     train = ["train", "--data", str(photos), "--labels", str(labels), "--epochs", "1", "--model", "cnn-bn"]
     small = ["--set", "batch_size=16", "--set", "meta.per_class=2", "--set", "device=cpu"]
     assert run([*train, *small, "--out", str(tmp_path / "run")]) == 0
-    assert "distrusted" in (told := capsys.readouterr().out) or "wrong: metamixup audit" in told
+    assert "no labels to distrust" in (told := capsys.readouterr().out) or "wrong: metamixup audit" in told
     data = build_data(resolve({"data": str(photos), "labels": str(labels)}))
     right = {**dict(zip(data.train.names, data.train.labels.tolist(), strict=True))}
     right |= dict(zip(data.test.names, data.test.labels.tolist(), strict=True))

@@ -6,21 +6,14 @@ from metamixup.cli.show import suspected
 from metamixup.engine.records.run_folder import RunFolder
 
 
+def test_the_end_of_a_run_tells_of_wrong_labels(tmp_path):
+    (tmp_path / "gallery.json").write_text(json.dumps({"suspects": {"share": 0.381, "called": 12}}))
+    assert suspected(RunFolder(tmp_path)) == [f"about 38 % of the labels look wrong: metamixup audit {tmp_path}"]
+
+
 @pytest.mark.parametrize(
-    ("gallery", "told"),
-    [
-        ({"suspects": {"called": 12}}, "12 labels look wrong: metamixup audit "),
-        ({"suspects": {"called": 1}}, "1 label looks wrong: metamixup audit "),
-        ({"suspects": {"called": 0}}, "no label was distrusted"),
-    ],
+    "text", ["{}", "[]", "{", '{"suspects": {}}', '{"suspects": {"share": 0.0}}', '{"suspects": {"share": "much"}}']
 )
-def test_the_end_of_a_run_tells_of_wrong_labels(tmp_path, gallery, told):
-    (tmp_path / "gallery.json").write_text(json.dumps(gallery))
-    (line,) = suspected(RunFolder(tmp_path))
-    assert line.startswith(told)
-
-
-@pytest.mark.parametrize("text", ["{}", "[]", "{", '{"suspects": {}}'])
 def test_runs_that_judge_no_labels_say_nothing(tmp_path, text):
     (tmp_path / "gallery.json").write_text(text)
     assert suspected(RunFolder(tmp_path)) == []

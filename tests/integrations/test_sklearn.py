@@ -44,6 +44,21 @@ def test_options_of_the_mixer_and_cross_validation(options):
     assert scores.mean() > 0.75
 
 
+def test_the_samples_whose_labels_look_wrong():
+    random = np.random.default_rng(0)
+    truth = random.integers(0, 3, 600)
+    x, names = random.normal(size=(600, 8)) + 3 * np.eye(3, 8)[truth], np.array(["ant", "bee", "cow"])
+    wrong = random.permutation(600)[:150]
+    given = truth.copy()
+    given[wrong] = (truth[wrong] + 1) % 3
+    found = MetaMixUpClassifier(epochs=30, random_state=0).fit(x, names[given]).suspects_
+    assert len(found) > 100
+    assert np.isin(found["index"], wrong).mean() > 0.9
+    np.testing.assert_array_equal(found["given"], names[given][found["index"]])
+    assert (found["likely"] == names[truth[found["index"]]]).mean() > 0.9
+    assert len(MetaMixUpClassifier(epochs=30, random_state=0).fit(x, truth).suspects_) == 0
+
+
 @pytest.mark.parametrize("form", ["module", "function"])
 def test_images_with_a_module_of_ones_own(form):
     images = np.random.default_rng(0).normal(size=(40, 1, 4, 4)) + (np.arange(40) % 2)[:, None, None, None]

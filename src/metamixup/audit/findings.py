@@ -33,7 +33,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """findings: the most suspicious first; share, low, high: of wrong labels, estimated with its 95 % interval."""
+    """findings: the most suspicious first; share, low, high: of wrong labels, estimated with its 95 % interval;
+    distrusts: False where what looks wrong is no more than hard images do by themselves."""
 
     name: str
     images: int
@@ -43,13 +44,16 @@ class Audit:
     high: float
     findings: list[Finding] = field(default_factory=list)
     how: str = ""
+    distrusts: bool = True
 
     @property
     def called(self) -> int:
-        return sum(finding.why == "label" and finding.wrong >= CALLED for finding in self.findings)
+        return self.distrusts * sum(finding.why == "label" and finding.wrong >= CALLED for finding in self.findings)
 
     def sentence(self) -> str:
         """How many labels look wrong, and how many are likely to be."""
+        if not self.distrusts:
+            return f"the run distrusted none of its {self.images:,} labels; those that fit their image least come first"
         low, middle, high = (round(share * self.images) for share in (self.low, self.share, self.high))
         about = f"about {middle:,} of {self.images:,} labels are wrong ({low:,} to {high:,}, 95 %)"
         return f"{self.called:,} labels look wrong; {about}"

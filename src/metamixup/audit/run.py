@@ -2,6 +2,7 @@
 them, an audit of its images from nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -24,7 +25,14 @@ def audit_run(
     run = rebuild(path, data_dir)
     found = training_images(run)
     judged = judged_by_policy(run, found)
-    return (listed(found, judged, how=HOW) if judged is not None else audit_images(found, heard=heard)), found
+    if judged is None:
+        return audit_images(found, heard=heard), found
+    return replace(listed(found, judged, how=HOW), distrusts=distrusts(run)), found
+
+
+def distrusts(run: Rebuilt) -> bool:
+    """As the run itself told at its end."""
+    return isinstance(run.training.stage, Trust) and run.training.stage.division.strength > 0
 
 
 def training_images(run: Rebuilt) -> Labelled:

@@ -9,6 +9,7 @@ from metamixup.cli.output import printable
 from metamixup.cli.sparkline import sparkline
 from metamixup.engine.records.progress import Bars, Listener, PlainLines
 from metamixup.engine.records.run_folder import RunFolder
+from metamixup.engine.records.summary_check import is_number
 
 WIDTH = 40
 
@@ -52,14 +53,15 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
 
 
 def suspected(folder: RunFolder) -> list[str]:
-    """How many labels look wrong to the policy, and where to see them; nothing where it judges no labels."""
+    """How many labels look wrong to the policy, and where to see them; nothing where it judges no labels. That it
+    distrusted none is one of the run's remarks."""
     try:
-        found = json.loads(folder.gallery.read_text(encoding="utf-8"))["suspects"]["called"]
+        share = json.loads(folder.gallery.read_text(encoding="utf-8"))["suspects"]["share"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
-    if not found:
-        return ["no label was distrusted"]
-    return [f"{found} {'label looks' if found == 1 else 'labels look'} wrong: metamixup audit {folder.root} --page"]
+    if not is_number(share) or not share:
+        return []
+    return [f"about {100 * share:.0f} % of the labels look wrong: metamixup audit {folder.root}"]
 
 
 def _row(values: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from metamixup.data.splits import stratified_test
 from metamixup.mixer import MetaMixUp
 from metamixup.policy import Policy
 from metamixup.seeding import derived_generator
+from metamixup.trust import Trust, taken_for_wrong
 
 MakeModule = Callable[[tuple[int, ...], int], nn.Module]
 
@@ -28,6 +29,9 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
     hidden layers on standardised features. `meta_share` of the training data is the meta set: held out, or with
     `meta_in_train` trained on too, which is right for the default policy and no other learned one. `policy`,
     `estimator`, `every` and `mix_at` are those of `MetaMixUp`.
+
+    After `fit` with the default policy, `suspects_` is an array of the samples whose labels look wrong, the worst
+    first: `index` (the row of X), `given`, `likely` (the class it likely is) and `wrong` (how likely the label is).
     """
 
     def __init__(
@@ -70,7 +74,9 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         with torch.random.fork_rng(devices=[]):  # weights and dropout follow random_state; the user's stream stands
             torch.manual_seed(seed)
             self.module_ = self._module(x, len(self.classes_)).to(self.device)
-            self._train(x, labels, seed)
+            mixer = self._train(x, labels, seed)
+        if isinstance(mixer.stage, Trust):
+            self.suspects_ = self._suspects(mixer.stage)
         self.module_.eval()
         return self
 
@@ -79,7 +85,14 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
             return deepcopy(self.module)
         return self.module(tuple(x.shape[1:]), classes) if self.module else multilayer(x, classes)
 
-    def _train(self, x: Tensor, labels: Tensor, seed: int) -> None:
+    def _suspects(self, stage: Trust) -> np.ndarray:
+        found = taken_for_wrong(stage.samples, stage.division)
+        kind = self.classes_.dtype
+        fields = np.dtype([("index", np.int64), ("given", kind), ("likely", kind), ("wrong", np.float64)])
+        named = [(s.index, self.classes_[s.given], self.classes_[s.likely], s.wrong) for s in found]
+        return np.array(named, dtype=fields)
+
+    def _train(self, x: Tensor, labels: Tensor, seed: int) -> MetaMixUp:
         train, chosen = stratified_test(labels, len(self.classes_), self.meta_share, seed)
         chosen = chosen if len(chosen) else train  # a sample a class: then what is trained on must serve
         train = torch.arange(len(x)) if self.meta_in_train else train
@@ -93,6 +106,7 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
                 mixed = mixer(x[rows].to(self.device), labels[rows].to(self.device), rows)
                 self._step(optimizer, cross_entropy(mixed.outputs(self.module_), mixed.y))
             rate.step()
+        return mixer
 
     def _mixer(self, meta: tuple[Tensor, Tensor], optimizer: torch.optim.Optimizer, seed: int) -> MetaMixUp:
         return MetaMixUp(

@@ -18,7 +18,7 @@ from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Training
 from metamixup.mixing import mix
 from metamixup.storage import as_json, write_atomically
-from metamixup.trust import Trust
+from metamixup.trust import Trust, taken_for_wrong
 
 MISTAKES = 14
 CONFUSED = 20
@@ -107,15 +107,17 @@ def worst_mistakes(probabilities: Tensor, labels: Tensor, images: ImageSet) -> l
 
 
 def suspects(training: Training, images: ImageSet) -> dict[str, Any]:
-    """How many training labels the policy takes for wrong, and the worst of them; empty where it judges no labels."""
+    """The share of training labels that the policy takes for wrong, how many it names, and the worst of them: none
+    where its distrust never acts. Empty where it judges no labels."""
     if not isinstance(training.stage, Trust):
         return {}
-    found = [one for one in training.stage.suspects(len(images)) if one.wrong >= 0.5 and one.index < len(images)]
+    division = training.stage.division
+    found = [one for one in taken_for_wrong(training.stage.samples, division) if one.index < len(images)]
     worst = [
         {"index": s.index, "given": s.given, "likely": s.likely, "wrong": round(s.wrong, 4), **_shown(images, s.index)}
         for s in found[:MISTAKES]
     ]
-    return {"called": len(found), "worst": worst}
+    return {"share": round(division.share, 4) if division.strength else 0.0, "called": len(found), "worst": worst}
 
 
 def _shown(images: ImageSet, k: int) -> dict[str, str]:

@@ -16,6 +16,12 @@ class Suspect:
     wrong: float
 
 
+def taken_for_wrong(samples: PredictionMemory, division: Division) -> list[Suspect]:
+    """Those whose labels are more likely wrong than right, the worst first; none where distrust does not act."""
+    ranked = most_suspicious(samples, division, samples.count) if division.strength else []
+    return [suspect for suspect in ranked if suspect.wrong >= 0.5]
+
+
 def most_suspicious(samples: PredictionMemory, division: Division, k: int) -> list[Suspect]:
     """The k samples whose labels are most likely wrong, the worst first; ties in the order of their indices."""
     index = (samples.visits > 0).nonzero()[:, 0]

@@ -1,0 +1,29 @@
+import torch
+
+from metamixup.trust.division import Division
+from metamixup.trust.memory import PredictionMemory
+from metamixup.trust.suspects import most_suspicious, taken_for_wrong
+
+
+def judged(times):
+    """300 samples of three classes, of which the network is sure; every fourth label is wrong."""
+    truth = torch.arange(300) % 3
+    labels = torch.where(torch.arange(300) % 4 == 0, (truth + 1) % 3, truth)
+    samples, division = PredictionMemory(0.2), Division()
+    samples.learn(torch.arange(300), torch.nn.functional.one_hot(truth, 3).float().mul(4).log_softmax(1), labels)
+    for _ in range(times):
+        division.learn(*samples.known)
+    return samples, division
+
+
+def test_labels_are_taken_for_wrong_where_distrust_acts():
+    samples, division = judged(times=3)
+    assert division.strength > 0
+    assert {suspect.index for suspect in taken_for_wrong(samples, division)} == set(range(0, 300, 4))
+
+
+def test_none_are_where_it_does_not_act_though_some_look_wrong():
+    samples, division = judged(times=1)  # too early: the share of wrong labels may still fall
+    assert division.strength == 0
+    assert most_suspicious(samples, division, 1)[0].wrong > 0.5
+    assert taken_for_wrong(samples, division) == []
