@@ -1,11 +1,13 @@
 """What defaults for a user's own images are chosen by, found without decoding a folder."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from metamixup.data.folder.folder import image_shape, parts_of
 from metamixup.data.folder.tree import scan
 from metamixup.data.known import known_data, load
+from metamixup.data.read_once import Key, keep, key_of
 from metamixup.errors import UserError
 
 
@@ -27,7 +29,7 @@ def glance(name: str, image_size: int | None = None) -> Glance | None:
         return None
     try:
         folder = Path(name).expanduser()
-        return _folder(folder, image_size) if folder.is_dir() else _loaded(name, image_size)
+        return _folder(folder, image_size) if folder.is_dir() else _whole(key_of(name, image_size))
     except (UserError, OSError, RuntimeError, ValueError):  # a path may be too long, or hold what no path can
         return None
 
@@ -39,6 +41,9 @@ def _folder(root: Path, image_size: int | None) -> Glance:
     return Glance(len(train), len(tree.classes), image_shape(files, image_size))
 
 
-def _loaded(name: str, image_size: int | None) -> Glance:
+@lru_cache(16)
+def _whole(key: Key) -> Glance:
+    name, image_size, *_ = key
     found = load(name, None, image_size)
+    keep(key, found)
     return Glance(len(found.train), found.num_classes, found.shape)

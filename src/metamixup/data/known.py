@@ -13,6 +13,7 @@ from metamixup.data.formats.embedded import load_digits
 from metamixup.data.formats.hub import load_hub, load_parquet
 from metamixup.data.formats.npz import load_npz
 from metamixup.data.images import DataSet
+from metamixup.data.read_once import handed_over, key_of
 from metamixup.errors import DataError, UserError, unknown
 
 VARIABLE = "METAMIXUP_DATA"
@@ -119,7 +120,8 @@ def load(
     """
     text = str(name)
     if text.startswith("hub:"):
-        return load_hub(text.removeprefix("hub:"), image_size)
+        read = handed_over(key_of(text, image_size))
+        return read or load_hub(text.removeprefix("hub:"), image_size)
     if text == "imagenet":
         return _imagenet(KNOWN[text].located(text, data_dir), image_size or IMAGENET_SIZE, progress)
     if text not in known_data():
@@ -138,7 +140,7 @@ def _load_path(text: str, image_size: int | None, progress: Progress | None) -> 
         raise unknown("data set", text, known_data())
     if path.suffix not in FILES:
         raise DataError(f"{path}: not a data set: expected a folder of images or a file in {', '.join(FILES)}")
-    return _of_size(FILES[path.suffix](path), image_size)
+    return _of_size(handed_over(key_of(text, image_size)) or FILES[path.suffix](path), image_size)
 
 
 def _of_size(found: DataSet, image_size: int | None) -> DataSet:

@@ -43,5 +43,12 @@ def test_a_policy_that_distrusted_nothing_or_lost_predictions_says_so():
     assert "3 predictions were not finite" in stage.remarks()[1]
 
 
+def test_steps_that_nothing_was_learned_from_are_told():
+    training = toy_training(about=IMAGES)
+    training.stage.ignored = 2
+    (told,) = remarks(training, [line()])
+    assert told.startswith("in 2 steps what the policy learns from was not finite")
+
+
 def test_it_stands_in_the_summary(tmp_path):
     assert isinstance(run(toy_training(), tmp_path)["remarks"], list)

@@ -13,7 +13,7 @@ FALLEN = 0.98  # a loss that is still above this share of its first value has no
 
 def remarks(training: Training, lines: list[dict[str, Any]]) -> list[str]:
     """`lines`: those of metrics.jsonl."""
-    found = [_guessing(training, lines[-1]), _loss_that_stayed(lines), _few_clean(training)]
+    found = [_guessing(training, lines[-1]), _loss_that_stayed(lines), _few_clean(training), _lost_steps(training)]
     return [text for text in found if text is not None] + training.stage.remarks()
 
 
@@ -47,3 +47,11 @@ def _few_clean(training: Training) -> str | None:
         f"the meta set has {meta} images for {training.num_classes} classes, too few to judge labels by; "
         f"{FEWEST_CLEAN} or more of each class serve better (meta.per_class, or a folder meta/)"
     )
+
+
+def _lost_steps(training: Training) -> str | None:
+    lost = training.stage.ignored
+    if not lost:
+        return None
+    steps = "1 step" if lost == 1 else f"{lost} steps"
+    return f"in {steps} what the policy learns from was not finite, and nothing was learned; try a lower --lr"
