@@ -177,7 +177,7 @@ def test_the_meta_set_and_the_rate_are_given_once():
         ours, twin = (mixer(x, y, index) for mixer in mixers)
         assert torch.equal(ours.lam, twin.lam)
     assert mixers[0].meta.steps == 1, "a meta batch is drawn only in the one step of four that learns"
-    assert int((mixers[0].stage.clean.visits > 0).sum()) == 6, "of half the batch's size"
+    assert int((mixers[0].stage.clean.visits > 0).sum()) == 3, "of a quarter of the batch's size"
     restored = MetaMixUp(model, 4, meta=(x_meta, y_meta), lr=optimizer, seed=9)
     restored.load_state_dict(mixers[0].state_dict())
     for _ in range(3):

@@ -33,6 +33,7 @@ class Stage:
 
     learned = True  # does it ever learn?
     needs_meta = True  # a step that learns cannot do without a meta batch
+    forgets = True  # of samples that come without an index, all that it learned is of use in that step alone
     by_class = False  # does it look at classes, so that targets without any are not for it?
     estimator: Estimator | None = None  # of ∇λ, where it has one
     default_estimator: str | None = None

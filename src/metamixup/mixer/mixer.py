@@ -33,8 +33,8 @@ class MetaMixUp:
         loss = cross_entropy(model(mixed.x), mixed.y)
 
     The model is never changed: parameters, buffers, gradients, mode and the global random state stay. Samples with an
-    `index` are remembered, so that a look at every fourth batch is enough; without, each batch is looked at, and a step
-    costs about 1.6 MixUp steps instead of 1.1.
+    `index` are remembered, so that a look at every fourth batch is enough; without, each batch is looked at as soon as
+    labels are distrusted, and a step then costs about 1.6 MixUp steps instead of 1.1.
 
     model: any module; it may return logits, an object or dictionary that has them, or a tuple that they come first in.
     num_classes: of the labels; None for regression and for several labels a sample, which need a `loss`.
@@ -73,7 +73,7 @@ class MetaMixUp:
             raise UserError(f"{name} learns by class; without num_classes use Learned() or Beta()")
         if every is not None and every < 1:
             raise UserError(f"every={every}: λ is learned on every k-th step with k ≥ 1")
-        self._every, self._indexed_every = every, self.stage.every
+        self._every, self._usual_every = every, self.stage.every
         self.point = None if mix_at == "features" else _point(model, mix_at)  # features are found by a forward pass
         self.meta = None if meta is None else MetaBatches(meta, seed)
         self.generator = torch.Generator().manual_seed(seed)
@@ -101,7 +101,7 @@ class MetaMixUp:
         targets, point = self._targets(batch.y, x), self._blend_point(x)
         device = batches.tensors_of(x)[0].device
         positions = None if batch.index is None else batches.index_of(batch.index, n).to(device)
-        self.stage.every = self._every or (1 if positions is None else self._indexed_every)
+        self.stage.every = self._every or (1 if positions is None and self.stage.forgets else self._usual_every)
         meta = self._meta_batch(n, meta) if self.stage.due else None
         partner = own_partners([n], self.generator).to(device)
         pairs = Pairs(partner, targets, positions, positions=world.global_positions([n]))

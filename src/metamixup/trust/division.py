@@ -82,10 +82,15 @@ class Division:
         divides = _between(float(trust.var(correction=0)) / even_chance, DIVIDES)
         return STRONGEST * divides * self._steady() * _between(self.share, BEYOND_CHANCE)
 
+    @property
+    def watched(self) -> bool:
+        """Has there been enough to tell whether labels are wrong?"""
+        return len(self.shares) == WATCHED
+
     def _steady(self) -> float:
         """Has the share of wrong labels come to rest? What a network does not know yet looks like wrong labels to it;
         but that share falls while it learns, and the share of labels that are really wrong does not."""
-        before, *_, now = self.shares if len(self.shares) == WATCHED else (1.0, 0.0)
+        before, *_, now = self.shares if self.watched else (1.0, 0.0)
         return _between(now / max(before, 1e-9), STEADY)
 
     def learn(self, log_p: Tensor, labels: Tensor, clean: tuple[Tensor, Tensor] | None = None) -> None:

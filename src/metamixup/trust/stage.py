@@ -51,7 +51,7 @@ class Trust(Stage):
 
     by_class = True
     needs_meta = False
-    meta_share = 0.5
+    meta_share = 0.25
     every = 4
 
     def __init__(self, alpha: float = 1.0, memory: float = 0.2, settle: float = 0.5, guesses: bool = True):
@@ -90,6 +90,17 @@ class Trust(Stage):
             return blend(lam, trust * weights, pairs, generator)
         mixture = blend(lam, weights, pairs, generator)
         return replace(mixture, own_labels=with_guesses(pairs.labels, truth, trust))
+
+    @property
+    def due(self) -> bool:
+        """Half as often once there is little left to learn."""
+        at_rest = self.amount.released and not self.division.strength
+        return self.steps % (self.every * (2 if at_rest else 1)) == 0
+
+    @property
+    def forgets(self) -> bool:
+        """The amount outlasts a step, trust does not, if there is any distrust."""
+        return self.division.strength > 0 or not self.division.watched
 
     def see(self, rate: float) -> None:
         self.amount.see(rate)
