@@ -6,11 +6,22 @@ import torch
 from PIL import Image
 
 from metamixup.data import load
+from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.runs import run
 from metamixup.settings.resolve import resolve
 
 ALIKE = (1, 3, 8, 9)  # digits that their nearest neighbours confuse
+
+
+class Said(Listener):
+    """Hears what a run says."""
+
+    def __init__(self):
+        self.texts = []
+
+    def say(self, text):
+        self.texts.append(text)
 
 
 def write_digits(root: Path, per_class: int) -> None:
@@ -33,6 +44,9 @@ def nearest_neighbour_error(folder: Path) -> float:
 def test_the_defaults_learn_more_in_a_fifth_of_their_time_than_the_nearest_neighbour_knows(tmp_path):
     write_digits(tmp_path / "photos", 8)
     settings = resolve({"data": str(tmp_path / "photos"), "evaluate_every": 1000, "epochs": 40})
-    summary = run.begin(RunFolder(tmp_path / "run"), settings)
+    said = Said()
+    summary = run.begin(RunFolder(tmp_path / "run"), settings, [said])
+    assert any("no clean images were given" in text and "--meta FOLDER" in text for text in said.texts)
+    assert summary["images"]["meta"] == 0
     assert summary["model"] == "photo-resnet8"
     assert summary["test_error"] < nearest_neighbour_error(tmp_path / "photos")

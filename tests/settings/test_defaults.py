@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from data.formats import write_photos
 
 from metamixup.data.glance import Glance
+from metamixup.settings.build import build_training
 from metamixup.settings.defaults import photo_defaults
 from metamixup.settings.dotted import flat
 from metamixup.settings.methods import METHODS
@@ -64,3 +66,37 @@ def test_another_optimizer_gets_no_settings_that_it_cannot_take(own_images, give
     found = resolve({"data": own_images, **given}).optimizer
     assert not found.nesterov
     assert found.lr == (1e-3 if "optimizer.name" in given else 0.05)
+
+
+@pytest.mark.parametrize(
+    ("given", "source"),
+    [
+        ({}, "none"),
+        ({"method": "trustmix:shuffle"}, "none"),
+        ({"method": "metamixup"}, None),  # cannot do without
+        ({"method": "mixup"}, None),
+        ({"method": "trustmix+apl"}, None),  # the labelled images are its meta set
+        ({"meta.per_class": 5}, None),
+        ({"meta.source": "list.txt"}, "list.txt"),
+        ({"corrupt.kind": "replace", "corrupt.share": 0.2}, None),  # an experiment, whose clean set stays clean
+        ({"data": "digits"}, None),  # its labels are right
+        ({"data": "digits", "labels": "labels.csv"}, "none"),
+    ],
+)
+def test_no_meta_set_is_drawn_from_labels_that_nobody_vouches_for(own_images, given, source):
+    assert resolve({"data": own_images, **given}).meta.source == source
+
+
+def test_a_folder_of_images_that_are_vouched_for_is_the_meta_set(tmp_path):
+    write_photos(tmp_path / "photos", count=10)
+    assert resolve({"data": str(tmp_path / "photos")}).meta.source == "none"
+    write_photos(tmp_path / "photos" / "meta", count=2)
+    assert resolve({"data": str(tmp_path / "photos")}).meta.source is None
+
+
+def test_all_methods_train_on_the_same_own_images_whether_they_need_a_meta_set_or_not(own_images):
+    settings = [resolve({"data": own_images, "method": name}) for name in ("trustmix", "mixup", "metamixup-logit")]
+    ours, mixup, learned = (build_training(some) for some in settings)
+    assert ours.meta is None
+    assert ours.train.index.tolist() == mixup.train.index.tolist() == learned.train.index.tolist()
+    assert ours.train.batch(3)[2].tolist() == mixup.train.batch(3)[2].tolist()

@@ -13,11 +13,12 @@ from metamixup.errors import UserError
 
 @dataclass(frozen=True)
 class Glance:
-    """images: in the training set; shape: (C, H, W) of one image."""
+    """images: in the training set; shape: (C, H, W) of one image; vouched: are there images in meta/?"""
 
     images: int
     classes: int
     shape: tuple[int, int, int]
+    vouched: bool = False
 
 
 def glance(name: str, image_size: int | None = None) -> Glance | None:
@@ -38,7 +39,7 @@ def _folder(root: Path, image_size: int | None) -> Glance:
     tree = scan(root)
     train, test = parts_of(tree)
     files = [file.path for file in (*train, *test, *tree.unlabelled)]
-    return Glance(len(train), len(tree.classes), image_shape(files, image_size))
+    return Glance(len(train), len(tree.classes), image_shape(files, image_size), bool(tree.meta))
 
 
 @lru_cache(16)

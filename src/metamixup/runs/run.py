@@ -1,6 +1,6 @@
 """A run in its folder: begun, gone on with, or found finished. What the command line and a grid of runs share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,6 +12,7 @@ from metamixup.engine.loop import train
 from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
+from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.runs.gallery import write_gallery
 from metamixup.runs.saved import load_weights, save_split, save_whitening
@@ -90,10 +91,9 @@ def _prepared(
     training = build_training(settings, found)
     training.check_shares(world.size())
     refuse_other_data(training.fingerprint)
-    budget, labels = settings.ssl.labels, training.about["labels"]
-    if budget is not None and labels != budget:
+    for text in _told_before(settings, training):
         for listener in listeners:
-            listener.say(f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set")
+            listener.say(text)
 
     def before_summary() -> None:
         write_gallery(folder, training, found, runtime)
@@ -104,6 +104,18 @@ def _prepared(
         return train(training, folder, runtime, listeners, interrupt, before_summary)
 
     return go
+
+
+def _told_before(settings: Settings, training: Training) -> Iterator[str]:
+    """What a person should know of the data before the run begins."""
+    budget, labels = settings.ssl.labels, training.about["labels"]
+    if budget is not None and labels != budget:
+        yield f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set"
+    if training.stage.learned and training.meta is None:
+        yield (
+            "no clean images were given: labels are judged by the network's own predictions, as if most of each class "
+            "were right; to vouch for some images of each class give --meta FOLDER"
+        )
 
 
 def refuse_other_data(fingerprint: str) -> None:

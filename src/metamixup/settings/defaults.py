@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from metamixup.data.glance import Glance, glance
+from metamixup.data.glance import Glance
 from metamixup.models import is_trained
 from metamixup.policy import Policy
 from metamixup.settings.choices import policy_maker
@@ -34,10 +34,10 @@ MOST_FINE_TUNING = 20
 SHIFTS = {"augment.shift", "augment.crop"}
 
 
-def data_defaults(plain: Settings, given: dict[str, Any]) -> dict[str, Any]:
+def data_defaults(plain: Settings, given: dict[str, Any], own: Glance | None) -> dict[str, Any]:
     """Of a data set that has a name, or of a user's own images, as far as a glance at them can tell. Who names a model
     for a data set that has a name knows what it needs."""
-    seen = glance(plain.data, plain.image_size) or (PHOTOS.get(plain.data) if "model" not in given else None)
+    seen = own or (PHOTOS.get(plain.data) if "model" not in given else None)
     if seen is None:
         return BY_DATA.get(plain.data, {})
     found = photo_defaults(seen, min(plain.subset or seen.images, seen.images))
@@ -89,3 +89,13 @@ def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
         "estimator.every": getattr(maker, "every", Policy.every),
     }
     return suits | ({"meta.batch_size": max(batch_size // 2, 2)} if name == "trust" else {})
+
+
+def meta_defaults(policy: str, given: dict[str, Any], own: Glance | None) -> dict[str, Any]:
+    """No meta set where nobody vouches for the labels and the policy can do without: one that is drawn from them would
+    have as many wrong ones as they have. Who spoils labels on purpose, or sets anything of the meta set, wants one."""
+    vouched = "labels" not in given and (own is None or own.vouched)
+    wanted = any(key.startswith(("meta.", "corrupt.", "ssl.")) for key in given)
+    maker = policy_maker(policy)
+    can_do_without = getattr(maker, "learned", False) and not getattr(maker, "needs_meta", True)
+    return {} if vouched or wanted or not can_do_without else {"meta.source": "none"}

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from metamixup.data import known_data
+from metamixup.data.glance import glance
 from metamixup.errors import UserError, unknown
 from metamixup.settings.choices import SECTIONS
-from metamixup.settings.defaults import data_defaults, model_defaults, policy_defaults
+from metamixup.settings.defaults import data_defaults, meta_defaults, model_defaults, policy_defaults
 from metamixup.settings.dotted import nested
 from metamixup.settings.methods import method_entry, with_control
 from metamixup.settings.schema import Settings, check, known_keys
+from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
 # Other defaults depend on these.
 DECISIVE = ("data", "model", "image_size", "subset", "method", "batch_size", "policy.name", "estimator.name")
@@ -38,11 +40,14 @@ def resolve(given: dict[str, Any], threads: int = 1) -> Settings:
     set's, and these over what suits the policy."""
     given = with_control(given)
     plain = check(nested({key: given[key] for key in DECISIVE if key in given}))
-    by_data = data_defaults(plain, given)
+    own = glance(plain.data, plain.image_size)
+    by_data = data_defaults(plain, given, own)
     suited = model_defaults(given.get("model", by_data.get("model", plain.model)), by_data)
     chosen = {**suited, **method_entry(plain.method).defaults, **given}
     batch_size = plain.batch_size if "batch_size" in given else chosen.get("batch_size", plain.batch_size)
     suits = policy_defaults(chosen["policy.name"], batch_size)
+    if plain.method not in SEMI_SUPERVISED:
+        suits |= meta_defaults(chosen["policy.name"], given, own)
     return check(nested({"threads": threads, **applying({**suits, **chosen}, given), **given}))
 
 

@@ -75,8 +75,9 @@ class AugmentSettings(Section):
 
 class MetaSettings(Section):
     """The meta set: drawn from the training images, unless `source` names images that are vouched for (a folder by
-    class, or a list of files) or is "none". per_class left out: 10 % of the training images, 10 to 100 a class;
-    in_train: are its images trained on too? batch_size: the run's own."""
+    class, or a list of files) or is "none", as it is by default where nobody vouches for labels and the policy can do
+    without. per_class left out: 10 % of the training images, 10 to 100 a class; in_train: are its images trained on
+    too? batch_size: the run's own."""
 
     source: str | None = None
     per_class: Count | None = None
