@@ -7,8 +7,11 @@ from metamixup.trust.amount import FEWEST, HIGH, LEAST, LOW, MOST, Amount
 
 
 def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0) -> Amount:
-    """After steps in which waiting samples had a loss this much above the others, as a log ratio."""
+    """After steps in which waiting samples had a loss this much above the others, as a log ratio. The learning rate has
+    begun to fall."""
     amount = amount or Amount()
+    amount.see(0.1)
+    amount.see(0.099)
     for _ in range(steps):
         amount.learn(torch.ones(90), math.exp(gap) * torch.ones(10), known=1000, least=least)
     return amount
@@ -71,6 +74,23 @@ def test_a_few_samples_wait_evenly_over_their_order_and_never_again_once_trained
     assert not (after & ~before).any()
 
 
+def test_at_most_half_is_blended_before_the_rate_falls_but_for_wrong_labels():
+    amount = told(2.0)
+    amount.see(0.1)
+    assert amount.share == 0.5
+    assert told(2.0, amount=amount).share == 1
+    told(2.0, 1, amount, least=0.8).see(0.1)
+    assert amount.share == 0.8
+
+
+def test_wrong_labels_found_late_still_ask_for_their_share():
+    amount = told(0.0)
+    amount.see(0.05)
+    amount.see(0.04)
+    assert told(0.0, 1, amount, least=1.0).share > 0.9
+    assert amount.released
+
+
 def test_nobody_waits_once_the_learning_rate_has_fallen_and_the_share_falls_with_it():
     amount, index = told((LOW + HIGH) / 2), torch.arange(1000)
     amount.see(0.1)
@@ -78,7 +98,7 @@ def test_nobody_waits_once_the_learning_rate_has_fallen_and_the_share_falls_with
     amount.see(0.02)
     assert not amount.waits(index).any()
     assert amount.share == pytest.approx(0.4 * 0.5, abs=0.02)
-    told(5.0, amount=amount)
+    told(5.0, amount=amount).see(0.02)
     assert amount.share == pytest.approx(0.4 * 0.5, abs=0.02), "what is trained on has no gap to learn from"
 
 

@@ -129,7 +129,7 @@ def evidence(n: int, m: int) -> tuple[Evidence, Evidence]:
 
 def blending(stage: Trust) -> Trust:
     """All pairs are blended and nobody waits."""
-    stage.amount.learned, stage.amount.released = 1.0, True
+    stage.amount.learned, stage.amount.released, stage.amount.settling.fallen = 1.0, True, True
     return stage
 
 
@@ -197,6 +197,7 @@ def test_samples_beyond_the_judged_fraction_are_trusted():
 def overfitting(stage: Trust, indexed: bool = True) -> Trust:
     """After steps in which samples that wait, or meta images, were predicted worse than those that are trained on."""
     labels = torch.eye(3)[torch.arange(600) % 3]
+    stage.amount.settling.fallen = True
     for _ in range(40):
         pairs = Pairs(torch.arange(600), labels, torch.arange(600) if indexed else None, None, labels[:90])
         sure, unsure = (torch.softmax(k * labels, 1).log() for k in (3.0, 1.0))

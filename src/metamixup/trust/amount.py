@@ -9,7 +9,8 @@ batch but not trained on. Of the running losses of those that wait and of the ot
 at once and without a memory of its own: mixing keeps the trained loss up, so p comes to rest where it holds the gap.
 Both kinds have the same labels, right or wrong, common or rare, so the gap is of the network alone. Once all pairs have
 been blended for a while, or the learning rate has fallen to `settle` of its peak, nobody waits any more. From there on
-p falls with the rate, so that the network ends its training on the samples themselves.
+p falls with the rate, so that the network ends its training on the samples themselves. A rate that never falls leaves
+no time for that, so until it has begun to fall, at most half of the pairs are blended.
 """
 
 import math
@@ -24,30 +25,32 @@ LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.06, 0.02  # no more and no less than these shares of all
+UNSETTLED = 0.5  # the most that is blended while the learning rate is at its peak
 FEWEST = 20  # losses of waiting samples before p is drawn from them
 WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
-NUMBERS = ("learned", "known", "heard", "full", "released")
+NUMBERS = ("learned", "least", "known", "heard", "full", "released")
 
 
 class Amount:
     """The share of pairs that are blended.
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
-    Holds settling: what is left of p as the rate falls; learned: p; known: how many samples were judged by their index;
-    heard: losses of waiting samples so far, and full: since p is 1; released: does nobody wait any more?; waiting,
-    trained: (2,) running sums of losses and of their number.
+    Holds settling: what is left of p as the rate falls; learned: p, and least: what it is at least; known: how many
+    samples were judged by their index; heard: losses of waiting samples so far, and full: since p is 1; released: does
+    nobody wait any more?; waiting, trained: (2,) running sums of losses and of their number.
     """
 
     def __init__(self, settle: float = 0.5):
-        self.settling, self.learned = Settling(settle), 0.0
+        self.settling, self.learned, self.least = Settling(settle), 0.0, 0.0
         self.known, self.heard, self.full, self.released = 0, 0, 0, False
         self.waiting, self.trained = torch.zeros(2, 2, dtype=torch.float64)
 
     @property
     def share(self) -> float:
-        return self.learned * self.settling.left
+        most = 1.0 if self.settling.fallen or not self.settling.settle else UNSETTLED
+        return max(self.least, min(self.learned, most)) * self.settling.left
 
     def see(self, rate: float) -> None:
         """The learning rate of a step."""
@@ -65,15 +68,16 @@ class Amount:
         nothing is known by heart at first sight; known: how many samples were judged so far by their index; least: what
         p is at least."""
         trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
+        self.least = least
         if self.released or not len(trained):
             return
-        self.known, before = known, self.learned
+        self.known, before = known, max(least, self.learned)
         fade = max(0.0, 1 - len(waiting) / self.window)
         for sums, losses in ((self.trained, trained), (self.waiting, waiting)):
             sums.mul_(fade).add_(torch.tensor([float(losses.double().sum()), float(len(losses))], dtype=torch.float64))
         self.heard += len(waiting)
-        self.learned = max(least, min(1.0, (self.gap - LOW) / (HIGH - LOW)), 0.0) if self.heard >= FEWEST else least
-        self.full = self.full + len(waiting) if self.learned == before == 1 else 0
+        self.learned = min(1.0, max(0.0, (self.gap - LOW) / (HIGH - LOW))) if self.heard >= FEWEST else 0.0
+        self.full = self.full + len(waiting) if max(least, self.learned) == before == 1 else 0
         self.released = known > 0 and self.full >= self.window
 
     @property
