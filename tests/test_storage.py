@@ -19,6 +19,8 @@ from metamixup.storage import (
     holder,
     locked,
     make_folder,
+    read_file,
+    read_record,
     remove_leftovers,
     write_atomically,
     write_output,
@@ -65,6 +67,25 @@ def test_no_link_is_followed(tmp_path):
     with pytest.raises(UserError, match="link to another place"):
         make_folder(tmp_path / "folder")
     assert own.read_text() == "mine"
+
+
+def test_only_ordinary_files_are_read(tmp_path):
+    """A handed folder with a pipe for a record made `watch` and `report` wait for ever; a device fills the memory."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name, reason in (("pipe", "no ordinary file"), ("device", "no ordinary file"), (".", "Is a directory")):
+        with pytest.raises(OSError, match=reason):
+            read_file(tmp_path / name)
+    (tmp_path / "file").write_bytes(b"\xef\xbb\xbfa\r\nb")
+    assert read_file(tmp_path / "file") == b"\xef\xbb\xbfa\r\nb"
+    assert read_record(tmp_path / "file", "utf-8-sig") == "a\nb"
+
+
+def test_a_record_is_not_larger_than_records_are(tmp_path):
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(OSError, match="more than any"):
+        read_record(tmp_path / "huge")
 
 
 def test_a_planted_temporary_file_is_not_written_through(tmp_path):
@@ -141,23 +162,44 @@ def test_waiting_is_polled_said_and_can_be_given_up(tmp_path):
     assert heard == [f"process {os.getpid()}"] * 2
 
 
+READING = {"read_text", "read_bytes"}
 WRITING = {"write_text", "write_bytes", "savefig", "write_html", "save_file"}
 
 
-def test_every_file_is_written_by_the_one_writer():
+def method_calls():
+    """(file and text, name, arguments) of every call of a method in the package."""
     root = Path(metamixup.__file__).parent
-    found = []
     for path in root.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and path.name != "storage.py":
-                modes = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-                opens = node.func.attr == "open" and any(set(mode) & set("wax+") and len(mode) < 4 for mode in modes)
-                if node.func.attr in WRITING or opens:
-                    found.append(f"{path.relative_to(root)}: {ast.unparse(node)[:60]}")
+                yield f"{path.relative_to(root)}: {ast.unparse(node)[:60]}", node.func.attr, node.args
+
+
+def test_every_file_is_written_by_the_one_writer():
+    found = []
+    for text, name, arguments in method_calls():
+        modes = [a.value for a in arguments if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        opens = name == "open" and any(set(mode) & set("wax+") and len(mode) < 4 for mode in modes)
+        if name in WRITING or opens:
+            found.append(text)
     # The cache of decoded images is too large for memory: written in place, in a folder that is renamed when complete;
     # the figure of a study is drawn into memory.
     allowed = (
         "data/folder/packed.py: (temporary / 'images.bin').open",
         "analysis/study.py: self.figure.savefig(content",
+    )
+    assert [text for text in found if not text.startswith(allowed)] == []
+
+
+def test_every_handed_file_is_read_by_the_one_reader():
+    found = [text for text, name, _ in method_calls() if name in READING]
+    # Files of the package, of the kernel, and one that has just been written.
+    allowed = (
+        "report/page.py: files(",
+        "settings/recipe.py: file.",
+        "engine/records/summary.py: Path('/proc/cpuinfo')",
+        "engine/runtime.py: (cgroup / name)",
+        "benchmarks/memory.py: STATUS",
+        "cli/reproduce.py: (out / 'table.md')",
     )
     assert [text for text in found if not text.startswith(allowed)] == []

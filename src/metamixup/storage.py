@@ -1,12 +1,16 @@
-"""Files that are whole or not there, and locks that end with their holder. Every package writes through this module.
+"""Files that are whole or not there, and locks that end with their holder. Every package reads and writes through
+this module.
 
 No symbolic link is followed when writing: a run folder that somebody handed over may hold links to files of the user's.
 """
 
+import errno
 import fcntl
+import io
 import json
 import math
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,11 +21,30 @@ from metamixup.errors import UserError
 
 POLL = 0.1  # seconds between two looks at a lock
 BRIEFLY = 0.3  # `holder` takes a lock for an instant: whoever wants it tries for so long before giving up
+LARGEST_RECORD = 2**30  # bytes; a thousand epochs with a hundred classes take a twentieth of it
 TEMPORARY = ".{name}.{process}.tmp"
 
 
 class InUse(UserError):
     """Another process holds the lock."""
+
+
+def read_file(path: Path, most: int | None = None) -> bytes:
+    """The content of an ordinary file of up to `most` bytes. A folder that somebody handed over may hold a pipe or a
+    device in its place, whose reading never ends: those are an OSError, as is all that cannot be read."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        if most is not None and about.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {about.st_size} bytes, more than any of metamixup's", str(path))
+        return file.read()
+
+
+def read_record(path: Path, encoding: str = "utf-8", errors: str = "strict") -> str:
+    """The text of a record, a table or a settings file."""
+    content = io.BytesIO(read_file(path, LARGEST_RECORD))
+    return io.TextIOWrapper(content, encoding=encoding, errors=errors).read()
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -40,6 +40,7 @@ def test_records_without_the_amount_of_mixing_read_it_from_the_histogram():
 def test_damaged_lines_are_left_out():
     good = epoch([0.5], [0], [0])
     assert len(frames([good, {"epoch": 2}, good | {"mean": "!"}, good | {"count": "AAAA"}])) == 1
+    assert frames([{key: value for key, value in good.items() if key != "mean"}]) == []
     assert frames([]) == []
 
 

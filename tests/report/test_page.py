@@ -69,6 +69,14 @@ def test_damaged_or_old_records_never_stop_the_page(whole, tmp_path, name, text)
     assert (tmp_path / "page.html").read_text().endswith("</html>")
 
 
+def test_a_number_of_classes_that_one_line_promises_is_not_believed(whole, tmp_path):
+    run = shutil.copytree(whole, tmp_path / "run")
+    first, *rest = (run / "lambda.jsonl").read_text().splitlines()
+    (run / "lambda.jsonl").write_text("\n".join([json.dumps(json.loads(first) | {"groups": 2**40}), *rest]) + "\n")
+    write_page(run, tmp_path / "page.html")
+    assert embedded((tmp_path / "page.html").read_text())["pairs"]["groups"] == 10
+
+
 def test_a_line_that_a_kill_left_half_written_is_left_out(whole, tmp_path):
     run = shutil.copytree(whole, tmp_path / "run")
     for name in ("metrics.jsonl", "lambda.jsonl"):

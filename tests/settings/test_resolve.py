@@ -213,5 +213,5 @@ def test_the_default_folder_is_a_plain_name():
 
 def test_a_device_is_no_config():
     """Reading /dev/zero takes all memory."""
-    with pytest.raises(UserError, match="it is no file"):
+    with pytest.raises(UserError, match="it is no ordinary file"):
         read_toml(Path("/dev/zero"))

@@ -64,6 +64,19 @@ def test_a_folder_that_tells_nothing_or_is_damaged(tmp_path):
     assert "mixing_same" not in run_record(run(tmp_path / "run"), SUMMARY)
 
 
+def test_lines_that_tell_something_else_are_left_out(tmp_path):
+    write_run(tmp_path / "run")
+    folder, other = RunFolder(tmp_path / "run"), Lambdas(3)
+    other.add(torch.tensor([0.5]), torch.eye(3)[[0]], torch.tensor([0]))
+    lines = folder.lambdas.read_text()
+    folder.lambdas.write_text(json.dumps({"epoch": 0, **other.line()}) + "\n" + lines)
+    for line in ({"epoch": 3, "wrong_weight": "x"}, {"wrong_weight": 0.5}):
+        append_line(folder.metrics, line)
+    record = run_record(run(tmp_path / "run"), SUMMARY)
+    assert record["mixing_same"] == [[1, 1.0], [2, 1.0]]
+    assert record["wrong_weight"] == [[1, 0.3], [2, 0.15]]
+
+
 def test_the_score_that_counts_is_there_too(tmp_path):
     record = run_record(run(tmp_path, score="test_error_median"), {**SUMMARY, "test_error_median": 11.0})
     assert record["test_error_median"] == 11.0

@@ -9,6 +9,7 @@ from typing import Any
 from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.engine.records.summary_check import is_number
 from metamixup.errors import UserError
+from metamixup.storage import read_record
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def read_run(path: Path) -> Records:
 
 def _toml(path: Path, missing: list[str]) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_record(path))
     except FileNotFoundError:
         missing.append(f"{path.name} is missing: no settings")
     except (OSError, ValueError, RecursionError) as error:
@@ -82,7 +83,7 @@ def _toml(path: Path, missing: list[str]) -> dict[str, Any]:
 
 def _json(path: Path, missing: list[str], consequence: str) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_record(path))
     except FileNotFoundError:
         missing.append(f"{path.name} is missing: {consequence}")
         return {}

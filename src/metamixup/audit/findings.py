@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from metamixup.storage import finite
 from metamixup.tables.text_table import TextTable, as_csv
 
 Why = Literal["label", "duplicate", "stranger", "unreadable"]
@@ -75,4 +76,5 @@ def audit_csv(audit: Audit) -> str:
 
 
 def audit_json(audit: Audit) -> str:
-    return json.dumps(asdict(audit), ensure_ascii=False, indent=1) + "\n"
+    """ASCII: whatever encoding standard output has, it stays JSON."""
+    return json.dumps(finite(asdict(audit)), indent=1) + "\n"

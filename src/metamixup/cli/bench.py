@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from metamixup.storage import as_json, write_output
+from metamixup.storage import as_json, read_record, write_output
 
 
 def bench(
@@ -37,11 +37,11 @@ def _read(path: Path) -> dict[str, Any]:
     from metamixup.errors import UserError
 
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_record(path))
         if isinstance(found, dict) and {"machine", "models"} <= found.keys():
             return found
         raise ValueError("no machine and models in it")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is no JSON of `metamixup bench --json`: {error}") from error
 
 

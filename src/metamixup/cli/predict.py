@@ -81,7 +81,7 @@ def _cell(value: Any) -> Any:
 
 
 def _json(rows: list[dict[str, Any]]) -> None:
-    print(json.dumps(rows, indent=1, ensure_ascii=False))
+    print(json.dumps(rows, indent=1))  # ASCII: whatever encoding standard output has, it stays JSON
 
 
 PRINT = {Format.table: _table, Format.csv: _csv, Format.json: _json}

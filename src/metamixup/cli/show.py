@@ -10,6 +10,7 @@ from metamixup.cli.sparkline import sparkline
 from metamixup.engine.records.progress import Bars, Listener, PlainLines
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.records.summary_check import is_number
+from metamixup.storage import read_record
 
 WIDTH = 40
 
@@ -56,7 +57,7 @@ def suspected(folder: RunFolder) -> list[str]:
     """How many labels look wrong to the policy, and where to see them; nothing where it judges no labels. That it
     distrusted none is one of the run's remarks."""
     try:
-        share = json.loads(folder.gallery.read_text(encoding="utf-8"))["suspects"]["share"]
+        share = json.loads(read_record(folder.gallery))["suspects"]["share"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
     if not is_number(share) or not share:

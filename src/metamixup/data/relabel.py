@@ -18,6 +18,7 @@ from metamixup.data.arrays import label_tensor
 from metamixup.data.formats.npz import array_names, read_npz
 from metamixup.data.images import DataSet
 from metamixup.errors import DataError
+from metamixup.storage import read_record
 
 USUAL = ("labels", "y", "y_train", "targets")
 FILE, LABEL = ("file", "name", "image", "index"), ("label", "class")
@@ -108,7 +109,7 @@ def _plain(text: str) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_record(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise DataError(f"{path}: cannot be read as text ({problem})") from problem
 

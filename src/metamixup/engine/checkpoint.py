@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from metamixup import world
-from metamixup.storage import make_folder, write_atomically
+from metamixup.storage import make_folder, read_file, write_atomically
 
 NEWEST_KEPT = 2
 NAME = re.compile(r"step-(\d{9})-([0-9a-f]{32})\.safetensors")
@@ -57,7 +57,7 @@ def read(path: Path) -> Checkpoint:
     """Raises ValueError if the file is not, byte for byte, what was written."""
     match = NAME.fullmatch(path.name)
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     if match is None or _checksum(content) != match[2]:

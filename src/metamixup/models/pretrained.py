@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from metamixup.errors import DataError, UserError, unknown
 from metamixup.network import classifier_name
+from metamixup.storage import read_file
 
 WRAPPERS = ("module.", "model.", "_orig_mod.")  # what DDP, frameworks and torch.compile put before names
 
@@ -20,7 +21,7 @@ def read_weights(path: Path | str) -> dict[str, Tensor]:
     file = Path(path).expanduser()
     file = file / "model.safetensors" if file.is_dir() else file
     try:
-        return safetensors.torch.load(file.read_bytes())
+        return safetensors.torch.load(read_file(file))
     except OSError as error:
         raise DataError(f"weights {file}: {error.strerror}") from error
     except safetensors.SafetensorError as error:

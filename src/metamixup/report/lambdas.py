@@ -7,7 +7,7 @@ import numpy as np
 
 from metamixup.analysis.class_pairs import Frame, frames, group_names
 from metamixup.analysis.records import Records
-from metamixup.engine.records.lambdas import BINS
+from metamixup.engine.records.lambdas import BINS, readable_pairs
 
 # Bounds of what the page carries, in bytes before base64: a page of 600 epochs and 100 classes stays far below 8 MB.
 MOST_CELLS = 1_200_000
@@ -71,10 +71,11 @@ def _shares(counts: Any, bins: int | None = None) -> list[float] | None:
 
 
 def _pairs(records: Records) -> tuple[dict[str, Any], str]:
-    groups = next((line["groups"] for line in records.lambdas if isinstance(line.get("groups"), int)), 0)
-    found = frames(records.lambdas, _room(groups, records.lambdas[-1])) if groups > 0 else []
-    if not found:
+    whole = [line for line in records.lambdas if readable_pairs(line) is not None]
+    if not whole:
         return {}, ""
+    groups = whole[-1]["groups"]
+    found = frames(whole, _room(groups, whole[-1]))
     names = group_names(records.classes, groups)
     tables = {
         "groups": groups,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from metamixup.data.whiten import Whiten
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
-from metamixup.storage import write_atomically
+from metamixup.storage import read_file, write_atomically
 
 
 def save_split(folder: RunFolder, split: dict[str, Tensor]) -> None:
@@ -26,7 +26,7 @@ def save_split(folder: RunFolder, split: dict[str, Tensor]) -> None:
 
 def read_split(folder: RunFolder) -> dict[str, Tensor]:
     try:
-        return safetensors.torch.load(folder.split.read_bytes())
+        return safetensors.torch.load(read_file(folder.split))
     except (OSError, safetensors.SafetensorError) as problem:
         raise UserError(f"{folder.split} cannot be read ({problem})") from problem
 
@@ -38,7 +38,7 @@ def save_whitening(folder: RunFolder, whiten: Whiten | None) -> None:
 
 def read_whitening(folder: RunFolder) -> Whiten:
     try:
-        stored = safetensors.torch.load(folder.whiten.read_bytes())
+        stored = safetensors.torch.load(read_file(folder.whiten))
         return Whiten(stored["mean"], stored["matrix"])
     except (OSError, KeyError, safetensors.SafetensorError) as problem:
         raise UserError(f"{folder.whiten} cannot be read ({problem})") from problem
@@ -47,7 +47,7 @@ def read_whitening(folder: RunFolder) -> Whiten:
 def load_weights(model: nn.Module, folder: RunFolder) -> None:
     """Load the final weights of a run into a model of the same shape."""
     try:
-        model.load_state_dict(safetensors.torch.load(folder.model.read_bytes()))
+        model.load_state_dict(safetensors.torch.load(read_file(folder.model)))
     except FileNotFoundError as error:
         raise UserError(f"{folder.model} is missing: has the run ended? (metamixup train --resume)") from error
     except (RuntimeError, OSError, safetensors.SafetensorError) as error:

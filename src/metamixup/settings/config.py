@@ -14,7 +14,7 @@ from metamixup.settings.dotted import flat, nested
 from metamixup.settings.forms import FORMER
 from metamixup.settings.methods import with_control
 from metamixup.settings.schema import Settings, check
-from metamixup.storage import write_atomically
+from metamixup.storage import read_record, write_atomically
 
 # The keys that config.toml had for every policy before each policy had its own.
 FORMER_POLICY_KEYS = (
@@ -26,9 +26,7 @@ FORMER_POLICY_KEYS = (
 def read_toml(path: Path) -> dict[str, Any]:
     """The dotted keys of a TOML file."""
     try:
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path} cannot be read: it is no file")  # reading a device might never end
-        found = flat(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+        found = flat(tomllib.loads(read_record(path, "utf-8-sig")))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -10,6 +10,7 @@ from typing import Any
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.errors import UserError
 from metamixup.settings.dotted import flat
+from metamixup.storage import read_record
 from metamixup.tables.entry import Entry, paired, split_control
 from metamixup.tables.records import read_records
 from metamixup.tables.table import measured
@@ -97,7 +98,7 @@ def _of_folder(folder: RunFolder) -> Finished | None:
 
 def _settings(folder: RunFolder) -> dict[str, Any]:
     try:
-        return flat(tomllib.loads(folder.config.read_text(encoding="utf-8")))
+        return flat(tomllib.loads(read_record(folder.config)))
     except (OSError, ValueError, RecursionError):
         return {}
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from metamixup.errors import UserError, unknown
 from metamixup.settings.code import refuse_code
 from metamixup.settings.dotted import flat
+from metamixup.storage import read_record
 
 Values = dict[str, Any]
 
@@ -161,7 +162,7 @@ def load_recipe(name: str) -> Recipe:
 
 def read_recipe(path: Path) -> Recipe:
     try:
-        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+        return Recipe.model_validate(tomllib.loads(read_record(path, "utf-8-sig")))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

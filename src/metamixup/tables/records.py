@@ -13,9 +13,10 @@ import numpy as np
 
 from metamixup.engine.records.lambdas import readable_pairs
 from metamixup.engine.records.run_folder import RunFolder, read_lines
+from metamixup.engine.records.summary_check import is_number
 from metamixup.errors import UserError
 from metamixup.settings.resolve import resolve
-from metamixup.storage import as_json, write_atomically
+from metamixup.storage import as_json, read_record, write_atomically
 from metamixup.tables.cells import Cell, Run, learns
 
 Record = dict[str, Any]
@@ -38,9 +39,14 @@ def run_record(run: Run, summary: Mapping[str, Any]) -> Record:
 def policy_record(run: Run, summary: Mapping[str, Any]) -> Record:
     """What the policy did, epoch by epoch; empty where the run's folder does not tell (it may be elsewhere)."""
     folder = RunFolder(run.folder)
-    weights = [(line["epoch"], line["wrong_weight"]) for line in read_lines(folder.metrics) if "wrong_weight" in line]
+    lines = [line for line in _epochs(folder.metrics) if is_number(line.get("wrong_weight"))]
+    weights = [(line["epoch"], line["wrong_weight"]) for line in lines]
     told = {} if not weights else {"wrong_share": wrong_share(run.cell, summary), "wrong_weight": thinned(weights)}
-    return told | class_record(read_lines(folder.lambdas), by_pair=not run.cell.control)
+    return told | class_record(_epochs(folder.lambdas), by_pair=not run.cell.control)
+
+
+def _epochs(path: Path) -> list[dict[str, Any]]:
+    return [line for line in read_lines(path) if is_number(line.get("epoch"))]
 
 
 def wrong_share(cell: Cell, summary: Mapping[str, Any]) -> float:
@@ -53,11 +59,13 @@ def wrong_share(cell: Cell, summary: Mapping[str, Any]) -> float:
 def class_record(lines: list[dict[str, Any]], by_pair: bool) -> Record:
     """The mixing 1 − |2λ − 1| of pairs of the same and of other classes by epoch, and by class pair over the
     whole run: at its end a policy that settles mixes none."""
-    found = [(line["epoch"], readable_pairs(line)) for line in lines if "epoch" in line]
+    found = [(line["epoch"], readable_pairs(line)) for line in lines]
     tables = [(epoch, table) for epoch, table in found if table is not None and "mixing" in table]
     if not tables:
         return {}
-    same = np.eye(len(tables[0][1]["count"]), dtype=bool)
+    groups = len(tables[-1][1]["count"])
+    tables = [(epoch, table) for epoch, table in tables if len(table["count"]) == groups]
+    same = np.eye(groups, dtype=bool)
     told: Record = {
         "mixing_same": thinned([(epoch, weighted(table, same)) for epoch, table in tables]),
         "mixing_other": thinned([(epoch, weighted(table, ~same)) for epoch, table in tables]),
@@ -96,7 +104,7 @@ def write_records(path: Path, records: Iterable[Record], planned: Iterable[tuple
 def read_records(path: Path) -> list[Record]:
     """A file that was made by hand or by a merge is read as strictly as it was written."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_record(path).splitlines()
         return [_checked(json.loads(line)) for line in lines if line.strip()]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is no records.jsonl of `metamixup reproduce` ({error})") from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metamixup.errors import UserError
-from metamixup.storage import write_atomically
+from metamixup.storage import as_json, read_record, write_atomically
 from metamixup.tables.entry import Difference, Entry, best_of, from_json, shared_seeds, to_json
 from metamixup.tables.sentences import how_to_read
 from metamixup.tables.text_table import Field, TextTable, as_csv, as_html, as_latex, as_markdown, bold, code
@@ -29,8 +29,7 @@ class Frame:
 
 def write_table(out: Path, frame: Frame, entries: Sequence[Entry]) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    stored = json.dumps([to_json(entry) for entry in entries], indent=2, ensure_ascii=False)
-    write_atomically(out / "table.json", f"{stored}\n".encode())
+    write_atomically(out / "table.json", as_json([to_json(entry) for entry in entries], indent=2) + b"\n")
     write_atomically(out / "table.md", markdown_page(frame, entries).encode())
     write_atomically(out / "table.html", html_page(frame, entries).encode())
 
@@ -38,7 +37,7 @@ def write_table(out: Path, frame: Frame, entries: Sequence[Entry]) -> None:
 def read_table(path: Path) -> tuple[list[Entry], int]:
     """The entries of a table.json, and how many of them are none."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_record(path))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is no table.json of `metamixup reproduce` ({error})") from error
     if not isinstance(found, list):

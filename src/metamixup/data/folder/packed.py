@@ -18,7 +18,7 @@ from torch import Tensor
 
 from metamixup.data.folder.workers import Decoded, Progress, decode_all
 from metamixup.errors import DataError
-from metamixup.storage import as_json, locked, write_atomically
+from metamixup.storage import as_json, locked, read_record, write_atomically
 
 VERSION = 1
 CHUNK = 2**24
@@ -100,7 +100,7 @@ def _stop_at_damage(images: list[Decoded]) -> None:
 def _sound(cache: Path, size: int) -> bool:
     """Is the cache there, whole and undamaged?"""
     try:
-        about = json.loads((cache / "about.json").read_text())
+        about = json.loads(read_record(cache / "about.json"))
         images = cache / "images.bin"
         return images.stat().st_size == size and _verified(images, about["crc32"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -103,8 +103,8 @@ def read_pairs(line: dict[str, Any]) -> dict[str, np.ndarray]:
     count = _unpacked(line.get("count"), "<i4", (g, g))
     tables: dict[str, np.ndarray] = {"count": count}
     for name in ("mean", "mixing"):
-        if name in line:
-            tables[name] = np.where(count > 0, _unpacked(line[name], "<u2", (g, g)) / 65535, np.nan)
+        if name in line or name == "mean":  # earlier versions wrote no mixing
+            tables[name] = np.where(count > 0, _unpacked(line.get(name), "<u2", (g, g)) / 65535, np.nan)
     if "histogram" in line:
         tables["histogram"] = _unpacked(line["histogram"], "<i4", (g, g, BINS))
     return tables

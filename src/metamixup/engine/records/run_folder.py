@@ -8,7 +8,7 @@ from typing import Any
 
 from metamixup.engine.records.summary_check import summary_problem
 from metamixup.errors import UserError
-from metamixup.storage import InUse, append, as_json, holder, locked, remove_leftovers, write_atomically
+from metamixup.storage import InUse, append, as_json, holder, locked, read_record, remove_leftovers, write_atomically
 
 
 class RunFolder:
@@ -37,7 +37,7 @@ class RunFolder:
 
     def read_summary(self) -> dict[str, Any]:
         try:
-            found = json.loads(self.summary.read_text(encoding="utf-8"))
+            found = json.loads(read_record(self.summary))
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{self.summary} cannot be read ({error}); remove it and go on with --resume") from error
         problem = summary_problem(found)
@@ -76,7 +76,7 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The whole lines of a record; what a kill left half-written is not one."""
     records = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
+    for line in read_record(path, errors="replace").splitlines() if path.exists() else []:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
