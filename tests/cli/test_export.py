@@ -58,3 +58,8 @@ def test_says_what_is_wrong(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(exporting.FORMS, "pt2", lambda model, _: (b"", lambda x: model(x) + 0.1))
     with pytest.raises(UserError, match="does not agree"):
         export_run(folder, "pt2", Path(tmp_path / "other.pt2"))
+
+
+def test_the_file_may_have_any_name(folder, tmp_path, capsys):
+    assert run(["export", str(folder.root), "--to", str(tmp_path / "weights")]) == 0
+    assert 'load_file("weights")' in (tmp_path / "MODEL_CARD.md").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@ with a checkpoint saved, 1 anything else."""
 
 import errno
 import os
+import re
 import sys
 
 # Read when torch loads its threads, which spin while they wait for each other. For long, and a shared machine is many
@@ -15,6 +16,7 @@ LAUNCHER_NUMBERS = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "MASTER_PORT"),
     "TORCHELASTIC_MAX_RESTARTS",
 )
+NO_HOME = "'~' stands for no folder here (no HOME, or no such user); write the whole path"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -31,7 +33,7 @@ def run(arguments: list[str]) -> int:
 
     try:
         _check_environment()
-        return int(app(arguments, standalone_mode=False) or 0)
+        return int(app([_from_home(argument) for argument in arguments], standalone_mode=False) or 0)
     except UserError as error:
         return 2 if type(error).__name__ == "ToldElsewhere" else _tell(f"error: {error}", 2)
     except Exception as error:
@@ -48,6 +50,19 @@ def _check_environment() -> None:
         text = os.environ.get(name, "0")
         if not (text.isascii() and text.isdigit()):
             raise UserError(f"the environment says {name}={text!r}, which is no number; unset it, or mend the launcher")
+
+
+def _from_home(argument: str) -> str:
+    """`--out=~/x` comes as it is written: shells replace `~` at the beginning of a word alone."""
+    from metamixup.errors import UserError
+
+    option, equals, path = argument.rpartition("=") if argument.startswith("--") else ("", "", argument)
+    if not re.fullmatch(r"~|~[\w.-]*/.*", path, re.DOTALL) or os.path.lexists(path):
+        return argument
+    found = os.path.expanduser(path)
+    if found == path:
+        raise UserError(NO_HOME)
+    return f"{option}{equals}{found}"
 
 
 def _expected(error: Exception) -> int:
@@ -67,7 +82,7 @@ def _expected(error: Exception) -> int:
     if isinstance(error, OSError) and error.errno is not None:
         return _tell(f"error: {_failing(error)}", 2)
     if isinstance(error, RuntimeError) and "home directory" in str(error):
-        return _tell("error: '~' stands for no folder here (no HOME, or no such user); write the whole path", 2)
+        return _tell(f"error: {NO_HOME}", 2)
     if isinstance(error, ValueError) and "null byte" in str(error):
         return _tell("error: a path holds a null byte, which no file system takes", 2)
     if lost_another(error):

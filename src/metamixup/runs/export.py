@@ -69,7 +69,7 @@ def export_run(folder: RunFolder, form: str, to: Path | None = None) -> Exported
         raise UserError(f"the {form} form does not agree with the original: its logits differ by {difference:.1e}")
     card = path.with_name("MODEL_CARD.md")
     write_output(path, content)
-    write_output(card, model_card(summary, read_config(folder.config), path, difference))
+    write_output(card, model_card(summary, read_config(folder.config), path, form, difference))
     return Exported(path, card, difference)
 
 

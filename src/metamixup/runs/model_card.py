@@ -10,19 +10,19 @@ from metamixup.settings.schema import Settings
 
 NEEDED = ("model", "data", "method", "version", "images", "input", "classes", "parameters")  # of the summary
 LOADING = {
-    ".onnx": """session = onnxruntime.InferenceSession("{file}")
+    "onnx": """session = onnxruntime.InferenceSession("{file}")
 (logits,) = session.run(None, {{"pixels": pixels}})  # float32 NumPy array, pixels in 0…1""",
-    ".pt2": """model = torch.export.load("{file}").module()
+    "pt2": """model = torch.export.load("{file}").module()
 logits = model(pixels)  # float32 tensor, pixels in 0…1""",
-    ".safetensors": """model = metamixup.models.build("{model}", {classes}, {channels}, {size})
+    "safetensors": """model = metamixup.models.build("{model}", {classes}, {channels}, {size})
 model.load_state_dict(safetensors.torch.load_file("{file}"))
 mean, std = (torch.tensor(values).view(-1, 1, 1) for values in ({mean}, {std}))
 logits = model.eval()((pixels - mean) / std)  # float32 tensor, pixels in 0…1""",
 }
 
 
-def model_card(summary: dict[str, Any], settings: Settings, path: Path, difference: float) -> str:
-    """Markdown."""
+def model_card(summary: dict[str, Any], settings: Settings, path: Path, form: str, difference: float) -> str:
+    """Markdown; `form` is how the file at `path` was written, whatever its name."""
     return CARD.format(
         title=f"{summary['model']} on {summary['data']}, trained with {summary['method']}",
         version=summary["version"],
@@ -31,7 +31,7 @@ def model_card(summary: dict[str, Any], settings: Settings, path: Path, differen
         classes=", ".join(summary["classes"]),
         parameters=f"{summary['parameters']:,}",
         scores=_scores(summary),
-        loading=_loading(summary, path),
+        loading=_loading(summary, path, form),
         file=path.name,
         difference=f"{difference:.1e}",
         settings=tomli_w.dumps(json.loads(settings.model_dump_json(exclude_none=True))).strip(),
@@ -50,9 +50,9 @@ def _scores(summary: dict[str, Any]) -> str:
     return "\n".join(["| on the test set | |", "|---|---|", *rows])
 
 
-def _loading(summary: dict[str, Any], path: Path) -> str:
+def _loading(summary: dict[str, Any], path: Path, form: str) -> str:
     channels, *size = summary["input"]["shape"]
-    return LOADING[path.suffix].format(
+    return LOADING[form].format(
         file=path.name,
         model=summary["model"],
         classes=len(summary["classes"]),
