@@ -58,14 +58,15 @@ def part_of(document: Path, match: re.Match[str]) -> Part | None:
 
 
 def compact_table(entries: Sequence[Entry]) -> str:
-    """Markdown, a row a method and a column a task: mean ± deviation over the seeds that all methods of the task have,
-    the best of a task in bold. Controls are left out."""
+    """Markdown, a row a method and a column a task: where λ came from, and mean ± deviation over the seeds that all
+    methods of the task have, the best of a task in bold. Controls are left out."""
     measured = [entry for entry in entries if entry.mean is not None and not entry.control]
     columns = {task: shared_seeds(own) for task, own in by_task(measured).items()}
     fields = {(entry.label, task): _field(entry, own) for task, own in columns.items() for entry in own}
     labels = list(dict.fromkeys(entry.label for entry in measured))
-    rows = [[label, *(fields.get((label, task), MISSING) for task in columns)] for label in labels]
-    return as_markdown(TextTable(("test error, %", *columns), rows))
+    learning = {entry.label: entry.learning or MISSING for entry in measured}
+    rows = [[label, learning[label], *(fields.get((label, task), MISSING) for task in columns)] for label in labels]
+    return as_markdown(TextTable(("test error, %", "policy", *columns), rows, left=2))
 
 
 def _field(entry: Entry, task: Sequence[Entry]) -> Field:

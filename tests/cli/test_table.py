@@ -26,7 +26,7 @@ def records(tmp_path):
     [
         ("md", "| **2.01"),
         ("html", "<b>2.01"),
-        ("csv", "digits/cnn3,ours (ours)"),
+        ("csv", "digits/cnn3,ours,"),
         ("latex", "\\toprule"),
         ("svg", "<svg"),
     ],

@@ -37,6 +37,15 @@ def test_runs_that_differ_in_a_setting_are_rows_of_their_own(tmp_path):
     assert [e.label for e in collect_entries([tmp_path])] == ["mixup (epochs = 5)", "mixup (epochs = 9)"]
 
 
+def test_rows_tell_where_their_mixing_came_from(tmp_path):
+    write_run(tmp_path / "run", "metamixup", 0, 1.0, **{"policy.name": "'learned'", "policy.projection": "'paper'"})
+    write_run(tmp_path / "own", "mixup", 0, 1.0, **{"policy.name": "'shy:Shy'", "estimator.name": "'head'"})
+    record = {"cell": "a/b/c", "seed": 0, "test_error": 1.0, "learning": "learned · clip · exact"}
+    (tmp_path / "records.jsonl").write_text(json.dumps(record))
+    found = collect_entries([tmp_path / "run", tmp_path / "own", tmp_path / "records.jsonl"])
+    assert [e.learning for e in found] == ["learned · paper", "shy:Shy", "learned · clip · exact"]
+
+
 def test_records_and_stored_tables_are_sources_too(tmp_path):
     records = [{"cell": "a/b/c", "method": "c", "label": "C", "seed": s, "test_error": 1.0 + s} for s in range(3)]
     (tmp_path / "records.jsonl").write_text(

@@ -15,6 +15,7 @@ def cell(method: str = "mixup", **given) -> Cell:
     [
         ({"meta__in_train": False}, "all training images, meta images held out, 3 epochs, batches of 64"),
         ({"meta__in_train": True, "subset": 1000}, "1,000 training images, meta images trained on too, 3 epochs"),
+        ({"meta__source": "none"}, "all training images, no meta set, 3 epochs"),
         ({"ssl__labels": 50}, "all training images with 50 labels, which are the meta set too, 3 epochs"),
         ({"ssl__labels": 50, "ssl__meta": "extra"}, "with 50 labels and those of a meta set beside them, 3 epochs"),
     ],

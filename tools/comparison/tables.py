@@ -114,10 +114,10 @@ def methods(tasks: Tasks) -> str:
     fewer seeds than planned, their number stands beside its mean: it is no contender then."""
     parts = []
     for chosen in ([t for t in tasks if not t.imperfect], [t for t in tasks if t.imperfect]):
-        labels = dict.fromkeys(label for task in chosen for label in task.labels.values())
+        labels = {task.labels[method]: task.learning[method] for task in chosen for method in task.labels}
         columns = [dict(zip(task.labels.values(), _all_methods(task), strict=True)) for task in chosen]
-        rows = [[label, *(column.get(label, "–") for column in columns)] for label in labels]
-        parts.append(table(("test error, %", *(task.title for task in chosen)), rows))
+        rows = [[label, how, *(column.get(label, "–") for column in columns)] for label, how in labels.items()]
+        parts.append(table(("test error, %", "policy", *(task.title for task in chosen)), rows, left=2))
     return "\n".join(part for part in parts if part)
 
 

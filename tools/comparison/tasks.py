@@ -12,6 +12,7 @@ from metamixup.tables.cells import Cell, Choice, plan_cells
 from metamixup.tables.entry import Difference, mean_of, paired, std_of
 from metamixup.tables.recipe import Recipe, load_recipe
 from metamixup.tables.records import Record, read_records
+from metamixup.tables.sentences import learning
 
 OURS, BASELINE = "trustmix", "baseline"
 DATA = {"digits": "Digits", "mnist": "MNIST", "fashion": "Fashion-MNIST", "cifar10": "CIFAR-10"}
@@ -19,8 +20,9 @@ DATA = {"digits": "Digits", "mnist": "MNIST", "fashion": "Fashion-MNIST", "cifar
 
 @dataclass(frozen=True)
 class Task:
-    """labels: the planned methods in the recipe's order; controls: those of them that are no contenders; found: records
-    by method and seed. A task on which only some of the methods are planned is shown, and no claim is about it."""
+    """labels: the planned methods in the recipe's order; learning: where λ comes from in each; controls: those of them
+    that are no contenders; found: records by method and seed. A task on which only some of the methods are planned is
+    shown, and no claim is about it."""
 
     name: str
     title: str
@@ -28,6 +30,7 @@ class Task:
     claimed: bool
     seeds: int
     labels: dict[str, str]
+    learning: dict[str, str]
     controls: frozenset[str]
     found: dict[str, dict[int, Record]]
 
@@ -84,6 +87,7 @@ def _task(name: str, cells: list[Cell], seeds: int, claimed: bool, found: dict[s
         claimed=claimed,
         seeds=seeds,
         labels={cell.method: cell.label for cell in cells},
+        learning={cell.method: learning(cell) for cell in cells},
         controls=frozenset(cell.method for cell in cells if cell.control),
         found={cell.method: found.get(cell.name, {}) for cell in cells},
     )

@@ -3,7 +3,7 @@
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from metamixup.settings.dotted import flat
 from metamixup.storage import read_record
 from metamixup.tables.entry import Entry, paired, split_control
 from metamixup.tables.records import read_records
+from metamixup.tables.sentences import learning_told
 from metamixup.tables.table import measured
 from metamixup.tables.table_files import read_table
 
@@ -22,7 +23,8 @@ INDIFFERENT = ("seed", "data", "model", "method", "control", "data_dir", "replay
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run: `settings` are dotted, and tell runs of one method apart; `summary` holds its numbers."""
+    """A finished run: `settings` are dotted, and tell runs of one method apart; `summary` holds its numbers; `learning`
+    says where λ came from."""
 
     task: str
     method: str
@@ -30,6 +32,7 @@ class Finished:
     seed: int
     summary: Mapping[str, Any]
     settings: Mapping[str, Any]
+    learning: str = ""
 
 
 def collect_entries(paths: Sequence[Path], against: str = "mixup") -> list[Entry]:
@@ -54,16 +57,17 @@ def entries_of(runs: Sequence[Finished], against: str = "mixup") -> list[Entry]:
     grouped: dict[tuple[str, str], list[Finished]] = {}
     for run in _told_apart(runs):
         grouped.setdefault((run.task, run.method), []).append(run)
-    return [_entry(task, name, own, grouped.get((task, against), []), against) for (task, name), own in grouped.items()]
+    return [_entry(own, grouped.get((task, against), []), against) for (task, _), own in grouped.items()]
 
 
-def _entry(task: str, name: str, own: list[Finished], others: list[Finished], against: str) -> Entry:
+def _entry(own: list[Finished], others: list[Finished], against: str) -> Entry:
+    task, name, label, learning = own[0].task, own[0].method, own[0].label, own[0].learning
     mine, theirs = ({run.seed: run.summary for run in runs} for runs in (own, others))
     differences = [mine[s]["test_error"] - theirs[s]["test_error"] for s in sorted(mine) if s in theirs]
     method, control = split_control(name)
     difference = None if name == against else paired(differences)
     numbers = measured({seed: mine[seed] for seed in sorted(mine)}, "test_error")
-    return Entry(task, method, control, own[0].label, against=against, difference=difference, **numbers)
+    return Entry(task, method, control, label, learning=learning, against=against, difference=difference, **numbers)
 
 
 def _finished(path: Path) -> list[Finished]:
@@ -78,7 +82,8 @@ def _finished(path: Path) -> list[Finished]:
 def _of_record(record: Mapping[str, Any]) -> Finished:
     task, _, last = record["cell"].rpartition("/")
     method = str(record.get("method") or last)
-    return Finished(task, method, str(record.get("label") or method), record["seed"], record, {})
+    label, learning = str(record.get("label") or method), str(record.get("learning") or "")
+    return Finished(task, method, label, record["seed"], record, {}, learning)
 
 
 def _of_folder(folder: RunFolder) -> Finished | None:
@@ -93,7 +98,9 @@ def _of_folder(folder: RunFolder) -> Finished | None:
     control = summary.get("control")
     method = f"{method}:{control}" if control and ":" not in method else method
     seed = summary.get("seed")
-    return Finished(task, method, method, seed if isinstance(seed, int) else 0, summary, _settings(folder))
+    settings = _settings(folder)
+    seed = seed if isinstance(seed, int) else 0
+    return Finished(task, method, method, seed, summary, settings, learning_told(settings))
 
 
 def _settings(folder: RunFolder) -> dict[str, Any]:
@@ -118,4 +125,4 @@ def _named(run: Finished, differing: list[str]) -> Finished:
     if not differing:
         return run
     told = ", ".join(f"{key} = {run.settings.get(key)}" for key in differing)
-    return Finished(run.task, f"{run.method} ({told})", f"{run.label} ({told})", run.seed, run.summary, run.settings)
+    return replace(run, method=f"{run.method} ({told})", label=f"{run.label} ({told})")

@@ -18,6 +18,7 @@ from metamixup.errors import UserError
 from metamixup.settings.resolve import resolve
 from metamixup.storage import as_json, read_record, write_atomically
 from metamixup.tables.cells import Cell, Run, learns
+from metamixup.tables.sentences import learning
 
 Record = dict[str, Any]
 SCORES = ("test_error", "selection_error", "selection_nll", "test_nll", "test_ece")
@@ -29,6 +30,7 @@ def run_record(run: Run, summary: Mapping[str, Any]) -> Record:
     cell = run.cell
     return {
         **{"cell": cell.name, "task": cell.column, "method": cell.method, "label": cell.label, "seed": run.seed},
+        "learning": learning(cell),
         **{key: summary.get(key) for key in dict.fromkeys((*SCORES, cell.score))},
         **{"epochs": summary.get("epochs"), "updates": summary.get("steps"), "device": summary.get("device")},
         **{key: summary.get(key) for key in ("processor", "version", "train_seconds", "cpu_seconds")},

@@ -1,11 +1,14 @@
 """What stands around a table in words, made from resolved settings: what runs were given, and where λ came from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from metamixup.errors import UserError
+from metamixup.settings.choices import POLICIES
+from metamixup.settings.dotted import flat
 from metamixup.settings.resolve import resolve
 from metamixup.settings.schema import Settings
-from metamixup.tables.cells import Cell, learns
+from metamixup.tables.cells import Cell
 from metamixup.tables.entry import Entry
 
 MEDIAN = "the median of the last 20 epochs"
@@ -28,6 +31,8 @@ def budget(cell: Cell) -> str:
 
 def images(settings: Settings) -> str:
     told = "all training images" if settings.subset is None else f"{settings.subset:,} training images"
+    if settings.meta.source == "none":
+        return f"{told}, no meta set"
     if settings.ssl.labels is None:
         return f"{told}, meta images {'trained on too' if settings.meta.in_train else 'held out'}"
     extra = " and those of a meta set beside them" if settings.ssl.meta == "extra" else ", which are the meta set too"
@@ -37,11 +42,15 @@ def images(settings: Settings) -> str:
 def learning(cell: Cell) -> str:
     """Policy, projection and estimator; what does not apply to the policy is left out."""
     settings = settings_of(cell)
-    if settings is None:
-        return ""
-    projection = getattr(settings.policy, "projection", None) if settings.policy.name != "trust" else None
-    parts = [settings.policy.name, *([projection, settings.estimator.name] if learns(cell.given) else [])]
-    return " · ".join(part for part in parts if part)
+    return "" if settings is None else learning_told(flat(settings.model_dump()))
+
+
+def learning_told(settings: Mapping[str, Any]) -> str:
+    """The same of dotted settings, which a run folder may hold; a policy of a user's own is told by its name alone."""
+    policy = str(settings.get("policy.name", ""))
+    learned = policy in POLICIES and getattr(POLICIES[policy].maker, "learned", False)
+    told = [settings.get("policy.projection"), settings.get("estimator.name")] if learned else []
+    return " · ".join(str(part) for part in (policy, *told) if part)
 
 
 def meta_images(cells: Sequence[Cell]) -> str:

@@ -96,7 +96,7 @@ def _fields(entry: Entry, reference: str, best: bool) -> list[Field]:
     if entry.published_top5 is not None and entry.top5 is not None:
         error += f" / {entry.top5:.2f}"
     return [
-        (f"{entry.label} (", code(entry.name), ")"),
+        code(entry.name) if entry.label == entry.name else (f"{entry.label} (", code(entry.name), ")"),
         entry.learning,
         bold(error) if best else error,
         published_text(entry),
