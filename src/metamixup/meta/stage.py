@@ -33,7 +33,6 @@ class Stage:
 
     learned = True  # does it ever learn?
     needs_meta = True  # a step that learns cannot do without a meta batch
-    forgets = True  # of samples that come without an index, all that it learned is of use in that step alone
     by_class = False  # does it look at classes, so that targets without any are not for it?
     estimator: Estimator | None = None  # of ∇λ, where it has one
     default_estimator: str | None = None
@@ -64,6 +63,11 @@ class Stage:
 
     def resize(self, image_size: tuple[int, ...]) -> None:
         """Told the height and width of the images of each step, which may grow during a run."""
+
+    @property
+    def forgets(self) -> bool:
+        """Is all that it learns of samples without an index of use in that step alone?"""
+        return True
 
     @property
     def due(self) -> bool:

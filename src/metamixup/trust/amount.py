@@ -24,7 +24,7 @@ from metamixup.policy.thinning import Settling
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
-MOST, LEAST = 0.06, 0.02  # no more and no less than these shares of all
+MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
 UNSETTLED = 0.5  # the most that is blended while the learning rate is at its peak
 FEWEST = 20  # losses of waiting samples before p is drawn from them
 WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
@@ -38,7 +38,7 @@ class Amount:
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; learned: p, and least: what it is at least; known: how many
-    samples were judged by their index; heard: losses of waiting samples so far, and full: since p is 1; released: does
+    samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; released: does
     nobody wait any more?; waiting, trained: (2,) running sums of losses and of their number.
     """
 
@@ -65,13 +65,13 @@ class Amount:
 
     def learn(self, trained: Tensor, waiting: Tensor, known: int, least: float = 0.0) -> None:
         """trained, waiting: (n,), (m,) losses of unblended samples at this moment, the former of samples met before:
-        nothing is known by heart at first sight; known: how many samples were judged so far by their index; least: what
-        p is at least."""
+        nothing is known by heart at first sight; known: how many samples there are, by their index; least: what p is at
+        least."""
         trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
-        self.least = least
+        self.least, before = least, max(least, self.learned)
+        self.known = self.known if self.released else known
         if self.released or not len(trained):
             return
-        self.known, before = known, max(least, self.learned)
         fade = max(0.0, 1 - len(waiting) / self.window)
         for sums, losses in ((self.trained, trained), (self.waiting, waiting)):
             sums.mul_(fade).add_(torch.tensor([float(losses.double().sum()), float(len(losses))], dtype=torch.float64))

@@ -74,7 +74,6 @@ class Trust(Stage):
     ) -> Mixture:
         due, self.steps = self.due, self.steps + 1
         lam = self.draw(pairs, generator)
-        waiting = None if pairs.index is None else self.amount.waits(pairs.index)
         seen = None
         if due:
             part = pairs.first(math.ceil(self.fraction * len(lam)))
@@ -85,7 +84,7 @@ class Trust(Stage):
                 seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
         truth, weights = self.posterior(pairs, seen), self._class_weights(pairs)
         lam, trust = (self.control.dealt(values, generator) for values in (lam, self._acting(truth, pairs)))
-        weights = weights if waiting is None else weights * ~waiting
+        weights = weights if pairs.index is None else weights * ~self.amount.waits(pairs.index)
         if truth is None or not self.guesses or pairs.labels.shape[1] > WIDE:
             return blend(lam, trust * weights, pairs, generator)
         mixture = blend(lam, weights, pairs, generator)
@@ -156,7 +155,7 @@ class Trust(Stage):
         if pairs.index is not None:
             index = world.gathered(pairs.index)
             waiting, (_, met) = self.amount.waits(index), self.samples.of(index, min(batch.log_p.shape[1], WIDE))
-            self.amount.learn(losses[met & ~waiting], losses[waiting], self.samples.count, least)
+            self.amount.learn(losses[met & ~waiting], losses[waiting], len(self.samples.visits), least)
         elif meta is not None and pairs.meta_labels is not None:
             self.amount.learn(losses, world.gathered(meta.losses(pairs.meta_labels)), 0, least)
         else:
