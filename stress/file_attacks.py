@@ -85,7 +85,7 @@ def checkpoint_node(target: Target, chance: random.Random) -> Attack:
 
 RECORDS = ["config.toml", "metrics.jsonl", "lambda.jsonl", "gallery.json", "summary.json"]
 COMMANDS = [["watch", "run"]] * 4 + [["report", "run"]] * 3 + [["evaluate", "run"], ["export", "run"]]
-COMMANDS += [["train", "--resume", "--out", "run"], ["table", "run"], ["audit", "run"]]
+COMMANDS += [["train", "--resume", "--out", "run"], ["table", "run"]]
 GRID_COMMANDS = [["table", "grid", "--format", name] for name in ("md", "html", "csv", "latex", "svg")]
 GRID_COMMANDS += [["table", "grid/records.jsonl"], ["table", "grid/table.json"], ["watch", "grid"], ["report", "grid"]]
 
