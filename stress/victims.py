@@ -1,85 +1,28 @@
 """A command that is disturbed until it has had its faults, and its undisturbed twin: the parts of chaos.py."""
 
 import contextlib
-import errno
-import multiprocessing
+import json
 import os
 import random
 import shutil
 import signal
-import socket
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from metamixup import cli
+from faults import dying, failing, jumping
+from running import FORK, Running
 
-FORK = multiprocessing.get_context("fork")
-ERRORS = [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE, errno.EFBIG, errno.EACCES, errno.ENOENT]
 # Exit codes that are no loss: done, told, interrupted once or twice, or by a signal that came before anybody listened.
 TERM, TWICE, TOLD = (0, 75, -signal.SIGTERM), (0, 75, 130, -signal.SIGINT), (0, 2)
 ALLOWED = {"term": TERM, "twice": TWICE, "errno": TOLD, "vanish": TOLD, "disk": TOLD}
+KILLED = ("kill", "moment", "damage", "lock", "clock")
+WITHIN = {"errno": failing, "moment": dying}
 
 
-class Running:
-    """The processes of one start: several where ranks share a run."""
-
-    def __init__(self, command: list[str], log: Path, ranks: int, told: dict[str, str], within: Callable[[], Any]):
-        if ranks > 1:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                told |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
-            told |= {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "TORCHELASTIC_RUN_ID": "chaos"}
-            told |= {"GROUP_RANK": "0", "TORCHELASTIC_USE_AGENT_STORE": "False"}
-        numbers = [{"RANK": str(k), "LOCAL_RANK": str(k)} if ranks > 1 else {} for k in range(ranks)]
-        self.processes: list[BaseProcess] = [
-            FORK.Process(target=carry_out, args=(command, log, {**told, **own}, within)) for own in numbers
-        ]
-        for process in self.processes:
-            process.start()
-
-    @property
-    def alive(self) -> bool:
-        return any(process.is_alive() for process in self.processes)
-
-    @property
-    def codes(self) -> list[int | None]:
-        return [process.exitcode for process in self.processes]
-
-    def join(self, seconds: float = 300.0) -> None:
-        deadline = time.monotonic() + seconds
-        for process in self.processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-
-    def send(self, number: int, which: int) -> None:
-        pid = self.processes[which % len(self.processes)].pid
-        assert pid is not None
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-
-    def kill(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.join()
-
-
-def carry_out(command: list[str], log: Path, environment: dict[str, str], within: Callable[[], Any]) -> None:
-    """In a forked process: what the command imports has been imported already."""
-    code = 1
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.environ.update(environment)
-    with log.open("a") as file, contextlib.redirect_stdout(file), contextlib.redirect_stderr(file):
-        try:
-            with within():
-                code = cli.run(command)
-        except BaseException:
-            traceback.print_exc()
-        file.flush()
-        os._exit(code)
+Nothing = contextlib.nullcontext
 
 
 class Victim:
@@ -91,30 +34,36 @@ class Victim:
     ):
         self.name, self.folder, self.twin, self.share = name, folder / "disturbed", folder / "twin", share
         self.command, self.ranks, self.phase, self.cache = command, ranks, phase, folder / "cache"
+        self.usual = 1.0  # seconds that the undisturbed run takes
         self.faults, self.ends, self.lost, self.log = Counter[str](), 0, list[str](), folder / "log"
 
-    def start(self, out: Path, within: Callable[[], Any] = contextlib.nullcontext) -> Running:
+    def start(self, out: Path, within: Callable[[], Any] = Nothing) -> Running:
         more = ["--out", str(out)] if "reproduce" in self.command else ["--out", str(out), "--resume"]
         return Running([*self.command, *more], self.log, self.ranks, {"METAMIXUP_CACHE": str(self.cache)}, within)
 
     def undisturbed(self) -> None:
+        began = time.monotonic()
         running = self.start(self.twin)
         running.join()
         if running.codes != [0] * self.ranks:
             raise SystemExit(f"{self.name}: the undisturbed run failed\n{self.log.read_text()}")
+        self.usual = time.monotonic() - began
         shutil.rmtree(self.cache, ignore_errors=True)
 
     def disturb(self, kind: str, chance: random.Random) -> None:
-        """Once more from where it is, with one fault."""
+        """Once more from where it is, with one fault; it counts if it came in time."""
         before = {"damage": self.damage, "lock": self.leave_lock}.get(kind)
         if before is not None:
             kind = kind if before(chance) else "kill"
-        within = failing(chance) if kind == "errno" else jumping if kind == "clock" else contextlib.nullcontext
+        struck = FORK.Value("i", int(kind in ("damage", "lock", "clock")))
+        within = WITHIN[kind](chance, struck) if kind in WITHIN else jumping if kind == "clock" else Nothing
         running = self.start(self.folder, within)
-        self.wait(running, chance.uniform(0.0, 2.0))
-        self.faults[kind] += 1
+        if kind not in WITHIN:
+            self.wait(running, chance.uniform(0.0, 0.5 * self.usual))
         if running.alive:
+            struck.value |= kind not in WITHIN
             getattr(self, f"while_{kind}", self.while_kill)(running, chance)
+        self.faults[kind] += struck.value
         self.check(running, ALLOWED.get(kind, (0,)), kind)
         running.kill()
         if kind == "vanish":  # what a run without its folder left behind is no run
@@ -128,7 +77,7 @@ class Victim:
         running.join(seconds)
 
     def check(self, running: Running, allowed: tuple[int, ...], kind: str) -> None:
-        gone = (1, 2, -signal.SIGKILL) if self.ranks > 1 or kind in ("kill", "damage", "lock", "clock") else ()
+        gone = (1, 2, -signal.SIGKILL) if self.ranks > 1 else (-signal.SIGKILL,) if kind in KILLED else ()
         strange = [code for code in running.codes if code not in (*allowed, *gone, None)]
         if strange or (kind == "term" and None in running.codes):
             self.lost.append(f"exit codes {running.codes} after {kind}; {self.log.read_text()[-600:]}")
@@ -148,7 +97,10 @@ class Victim:
         running.join(120)
 
     def while_errno(self, running: Running, chance: random.Random) -> None:
-        running.join(chance.uniform(0.0, 3.0))
+        running.join(120)
+
+    def while_moment(self, running: Running, chance: random.Random) -> None:
+        running.join(120)
 
     def while_vanish(self, running: Running, chance: random.Random) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -186,19 +138,28 @@ class Victim:
     def judge(self) -> None:
         """A run that has ended is compared with its twin, and the next one begins."""
         self.ends += 1
-        weights = sorted(self.twin.rglob("model.safetensors"))
-        other = [self.folder / w.relative_to(self.twin) for w in weights]
-        if not all(b.exists() and a.read_bytes() == b.read_bytes() for a, b in zip(weights, other, strict=True)):
-            self.lost.append("other weights than the undisturbed run's")
+        told = sorted([*self.twin.rglob("model.safetensors"), *self.twin.rglob("lambda.jsonl")])
+        for path in told:
+            other = self.folder / path.relative_to(self.twin)
+            if not other.exists() or path.read_bytes() != other.read_bytes():
+                self.lost.append(f"another {path.relative_to(self.twin)} than the undisturbed run's")
+        self.lost += [f"other scores in {path}" for path in self.twin.rglob("metrics.jsonl") if not self.scored(path)]
         if list(self.folder.rglob("*.tmp")):
             self.lost.append("temporary files are left")
         shutil.rmtree(self.folder)
         shutil.rmtree(self.cache, ignore_errors=True)
 
+    def scored(self, path: Path) -> bool:
+        """Does every epoch of the disturbed run have the scores of its twin?"""
+        other = self.folder / path.relative_to(self.twin)
+        lines = [[json.loads(line) for line in file.read_text().splitlines()] for file in (path, other)]
+        scores = [[{k: v for k, v in line.items() if "_error" in k or "_nll" in k} for line in own] for own in lines]
+        return scores[0] == scores[1]
+
     def disturb_page(self, chance: random.Random) -> None:
         """Kill the command that writes the page: the page is whole or not there."""
         page = self.twin / "page.html"
-        running = Running(["report", str(self.twin)], self.log, 1, {}, contextlib.nullcontext)
+        running = Running(["report", str(self.twin)], self.log, 1, {}, Nothing)
         running.join(chance.uniform(0.0, 0.3))
         running.kill()
         self.faults["report"] += 1
@@ -212,35 +173,3 @@ class Victim:
             self.lost.append(f"exit codes {running.codes} at last; {self.log.read_text()[-600:]}")
         else:
             self.judge()
-
-
-def failing(chance: random.Random) -> Callable[[], Any]:
-    """From some call on, the disk fails for a few calls, with one error."""
-    number, first = chance.choice(ERRORS), chance.randrange(30)
-    count, real = [0], os.fsync
-
-    def fsync(descriptor: int) -> None:
-        count[0] += 1
-        if first <= count[0] < first + 3:
-            raise OSError(number, os.strerror(number))
-        real(descriptor)
-
-    @contextlib.contextmanager
-    def patched() -> Any:
-        os.fsync = fsync
-        yield
-
-    return patched
-
-
-@contextlib.contextmanager
-def jumping() -> Any:
-    """The clock on the wall jumps by a day, back and forth."""
-    real, count = time.time, [0]
-
-    def jumped() -> float:
-        count[0] += 1
-        return real() + 86_400 * (-1) ** count[0]
-
-    time.time = jumped
-    yield
