@@ -42,7 +42,7 @@ METHODS = {
     "metamixup-logit+apl": ["--set", "ssl.labels=20"],
     "mean-teacher": ["--set", "ssl.labels=20"],
 }
-COMMON = ["--epochs", "6", "--batch-size", "10", "--threads", "1", "--model", "cnn3", "--set", "meta.per_class=4"]
+COMMON = ["--epochs", "6", "--batch-size", "8", "--threads", "1", "--model", "cnn3", "--set", "meta.per_class=4"]
 COMMON += ["--set", "checkpoint_minutes=0.0005"]
 GRID = recipe(["baseline", "mixup", "trustmix"], seeds=2, epochs=3)
 # The workers of a grid start Python anew, and ranks must meet: a fault costs ten and three times as much there.

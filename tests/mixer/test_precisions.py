@@ -1,0 +1,35 @@
+"""Models of any floating type in a user's own loop, with the default policy and with one that learns by gradients."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from metamixup import MetaMixUp
+
+KINDS = {
+    "default": {},
+    "no index": {},
+    "no meta set": {"meta": None},
+    "exact": {"policy": "learned", "estimator": "exact"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_a_loop_of_ones_own_learns(dtype, kind):
+    torch.manual_seed(0)
+    y = torch.arange(90) % 3
+    x = (torch.randn(90, 8) + 4 * y[:, None]).to(dtype)
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3)).to(dtype)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    mixer = MetaMixUp(model, 3, lr=optimizer, **{"meta": (x[60:], y[60:]), **KINDS[kind]})
+    for step in range(30):
+        index = torch.arange(step * 20, step * 20 + 20) % 60
+        mixed = mixer(x[index], y[index], *([] if kind == "no index" else [index]))
+        assert (mixed.x.dtype, mixed.y.dtype) == (dtype, dtype)
+        optimizer.zero_grad()
+        cross_entropy(model(mixed.x), mixed.y).backward()
+        optimizer.step()
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+    assert (model.eval()(x).argmax(1) == y).float().mean() > 0.6  # a third by chance
