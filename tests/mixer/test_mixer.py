@@ -176,8 +176,8 @@ def test_the_meta_set_and_the_rate_are_given_once():
     for index in (torch.arange(12), np.arange(12), list(range(12))):
         ours, twin = (mixer(x, y, index) for mixer in mixers)
         assert torch.equal(ours.lam, twin.lam)
-    assert mixers[0].meta.steps == 1, "a meta batch is drawn only in the one step of four that learns"
-    assert int((mixers[0].stage.clean.visits > 0).sum()) == 3, "of a quarter of the batch's size"
+    assert mixers[0].meta.steps == 2, "a meta batch is drawn only in the steps that learn, at first every other one"
+    assert 3 <= int((mixers[0].stage.clean.visits > 0).sum()) <= 6, "of a quarter of the batch's size"
     restored = MetaMixUp(model, 4, meta=(x_meta, y_meta), lr=optimizer, seed=9)
     restored.load_state_dict(mixers[0].state_dict())
     for _ in range(3):
@@ -190,7 +190,7 @@ def test_the_default_policy_learns_without_a_meta_set():
     for _ in range(5):
         mixed = mixer(x, y, torch.arange(12))
     assert torch.isfinite(mixed.lam).all()
-    assert mixer.stage.learned_steps == 2
+    assert mixer.stage.learned_steps == 3, "every other step, until it is known whether labels are wrong"
     assert mixer.trust(torch.arange(12)).shape == (12,)
 
 

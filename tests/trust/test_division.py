@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-from metamixup.trust.division import STRONGEST, Division, beliefs, tau_of_clean
+from metamixup.trust.division import WATCHED, Division, beliefs, tau_of_clean
 
 
 def made(n=2000, classes=5, wrong=0.3, skill=4.0, unsure=2.0, seed=0, pairs=False):
@@ -33,7 +33,7 @@ def test_finds_how_many_labels_are_wrong_and_which(n, vouched):
     right = division.posterior(log_p, labels).gather(1, labels[:, None])[:, 0]
     assert float(right[wrong].mean()) < 0.15
     assert float(right[~wrong].mean()) > 0.9
-    assert division.strength == pytest.approx(STRONGEST)
+    assert division.strength == pytest.approx(1)
 
 
 def test_clean_labels_are_trusted_and_nothing_acts():
@@ -63,11 +63,21 @@ def test_labels_that_no_one_vouched_for_are_not_taken_for_clean():
 
 def test_the_temperature_makes_up_for_an_unsure_network():
     log_p, _, truth, _ = made(unsure=3.0, skill=2.0)
-    tau = tau_of_clean(log_p[:200], truth[:200])
+    tau, largest = tau_of_clean(log_p[:200], truth[:200])
     sure = beliefs(log_p[200:], tau).max(1).values.mean()
     accuracy = (log_p[200:].argmax(1) == truth[200:]).float().mean()
     assert float(sure) == pytest.approx(float(accuracy), abs=0.08)
     assert tau < 0.7
+    assert tau < largest < 1.5 * tau
+
+
+def test_few_clean_samples_are_not_enough_to_distrust_hard_ones():
+    """Nothing is wrong, but the network is not sure of much: a few clean samples cannot tell how sure it should be."""
+    log_p, _, truth, _ = made(unsure=2.0, skill=1.5)
+    few, many = (tau_of_clean(log_p[:n], truth[:n]) for n in (12, 1000))
+    assert few[1] / few[0] > 1.3 > many[1] / many[0]
+    division = divided(log_p, truth, (log_p[:12], truth[:12]), times=WATCHED)
+    assert division.shares[-1] < division.fit.share
 
 
 def test_a_restored_division_goes_on_where_it_was():

@@ -25,6 +25,7 @@ from torch.nn.functional import one_hot
 
 TYPICAL = 0.45  # τ of networks that are trained by MixUp on clean labels, and how far it may lie
 UNSURE = 0.55
+DOUBT = 2.0  # in log-likelihood: two values of τ that differ less explain clean labels alike
 LAPSE = 0.05  # the share of 'clean' labels that may be wrong all the same
 FEWEST = 10  # clean samples from which τ can be learned
 NO_BETTER, HARD = 0.75, 0.02  # 'clean' labels that look wrong this much as often as all, and what hard samples add
@@ -32,7 +33,6 @@ LEAN = 100.0  # samples of each class by which T leans towards mistakes that are
 FIRST_ROUNDS, ROUNDS = 40, 6  # of expectation–maximisation: from nothing, and from where it was
 DIVIDES = (0.2, 0.6)  # the share of what there is to know about 'right or wrong': too little, enough
 BEYOND_CHANCE = (0.04, 0.1)  # the share of labels that look wrong: of hard samples alone, surely of wrong ones too
-STRONGEST = 0.7  # a label keeps a part of its weight: its mistakes are random, those of guesses are the network's own
 MOST = 20_000  # samples that a fit looks at
 WATCHED = 3  # fits, over which the share of wrong labels must not fall
 STEADY = (0.65, 0.8)  # share of wrong labels now : two fits ago. A network that still learns finds ever fewer of them
@@ -58,7 +58,7 @@ class Division:
     """Learned from all samples again and again as the network learns.
 
     Holds fit: the newest, or None before the first; likeliest: τ that explains the training labels best;
-    most: the largest share of wrong labels that any fit found at that τ; shares: what the newest fits found.
+    most: the largest share of wrong labels that any fit found at that τ; shares: what the newest fits found at least.
     """
 
     def __init__(self) -> None:
@@ -73,14 +73,14 @@ class Division:
 
     @property
     def strength(self) -> float:
-        """How far distrust may act, in [0, STRONGEST]: not where the division hardly divides, nor where what looks
+        """How far distrust may act, in [0, 1]: not where the division hardly divides, nor where what looks
         wrong is no more than hard samples do by themselves."""
         if self.fit is None:
             return 0.0
         trust = self.fit.trust
         even_chance = max(float(trust.mean() * (1 - trust.mean())), 1e-9)
         divides = _between(float(trust.var(correction=0)) / even_chance, DIVIDES)
-        return STRONGEST * divides * self._steady() * _between(self.share, BEYOND_CHANCE)
+        return divides * self._steady() * _between(self.shares[-1], BEYOND_CHANCE)
 
     @property
     def watched(self) -> bool:
@@ -98,9 +98,12 @@ class Division:
         part = slice(None, None, len(log_p) // MOST + 1)
         log_p, labels = log_p[part].double(), labels[part]
         self.fit = self._explain(log_p, labels, self._tau_without_clean(log_p, labels))
+        surely = self.fit.share
         if clean is not None and len(clean[1]) >= FEWEST and self._vouched_for(*clean):
-            self.fit = self._explain(log_p, labels, tau_of_clean(clean[0].double(), clean[1]))
-        self.shares = [*self.shares, self.fit.share][-WATCHED:]
+            best, largest = tau_of_clean(clean[0].double(), clean[1])
+            surely = self._explain(log_p, labels, largest).share
+            self.fit = self._explain(log_p, labels, best)
+        self.shares = [*self.shares, surely][-WATCHED:]
 
     def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:
         tried = [0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
@@ -153,16 +156,16 @@ def beliefs(log_p: Tensor, tau: float) -> Tensor:
     return q / q.sum(1, keepdim=True)
 
 
-def tau_of_clean(log_p: Tensor, labels: Tensor) -> float:
-    """The τ that explains labels best of which few are wrong. log_p: (M, C); labels: (M,)."""
-    best, found = -math.inf, TYPICAL
+def tau_of_clean(log_p: Tensor, labels: Tensor) -> tuple[float, float]:
+    """The τ that explains labels best of which few are wrong, and the largest that explains them about as well: with it
+    predictions are believed less. log_p: (M, C); labels: (M,)."""
+    explained = {}
     for tau in torch.logspace(-1, 0.3, 30).tolist():
         q = (log_p / tau).softmax(1).gather(1, labels[:, None])[:, 0]
-        explained = ((1 - LAPSE) * q + LAPSE / log_p.shape[1]).log().sum()
-        value = float(explained) - 2 * math.log(tau / TYPICAL) ** 2
-        if value > best:
-            best, found = value, tau
-    return found
+        likelihood = ((1 - LAPSE) * q + LAPSE / log_p.shape[1]).log().sum()
+        explained[tau] = float(likelihood) - 2 * math.log(tau / TYPICAL) ** 2
+    best = max(explained, key=explained.__getitem__)
+    return best, max(tau for tau, value in explained.items() if value >= explained[best] - DOUBT)
 
 
 def even_mistakes(q: Tensor, labels: Tensor, share: float, rounds: int) -> float:

@@ -92,7 +92,10 @@ class Trust(Stage):
 
     @property
     def due(self) -> bool:
-        """Half as often once there is little left to learn."""
+        """Twice as often until it is known whether labels are wrong, before the network has learned them by heart; half
+        as often once there is little left to learn."""
+        if not self.division.watched:
+            return self.steps % math.ceil(self.every / 2) == 0
         at_rest = self.amount.released and not self.division.strength
         return self.steps % (self.every * (2 if at_rest else 1)) == 0
 
