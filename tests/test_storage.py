@@ -81,11 +81,12 @@ def test_only_ordinary_files_are_read(tmp_path):
     assert read_record(tmp_path / "file", "utf-8-sig") == "a\nb"
 
 
-def test_a_record_is_not_larger_than_records_are(tmp_path):
+def test_no_file_is_larger_than_memory_and_no_record_than_records_are(tmp_path):
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(2**40)
-    with pytest.raises(OSError, match="more than any"):
-        read_record(tmp_path / "huge")
+    for read in (read_record, read_file):
+        with pytest.raises(OSError, match="too many to be one of"):
+            read(tmp_path / "huge")
 
 
 def test_a_planted_temporary_file_is_not_written_through(tmp_path):

@@ -21,6 +21,7 @@ from metamixup.errors import UserError
 
 POLL = 0.1  # seconds between two looks at a lock
 BRIEFLY = 0.3  # `holder` takes a lock for an instant: whoever wants it tries for so long before giving up
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 LARGEST_RECORD = 2**30  # bytes; a thousand epochs with a hundred classes take a twentieth of it
 TEMPORARY = ".{name}.{process}.tmp"
 
@@ -30,15 +31,20 @@ class InUse(UserError):
 
 
 def read_file(path: Path, most: int | None = None) -> bytes:
-    """The content of an ordinary file of up to `most` bytes. A folder that somebody handed over may hold a pipe or a
-    device in its place, whose reading never ends: those are an OSError, as is all that cannot be read."""
+    """The content of an ordinary file of up to `most` bytes, or as large as the memory. A folder that somebody handed
+    over may hold a pipe or a device in its place, whose reading never ends: those are an OSError, as is all that
+    cannot be read."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
             raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
-        if most is not None and about.st_size > most:
-            raise OSError(errno.EFBIG, f"it has {about.st_size} bytes, more than any of metamixup's", str(path))
-        return file.read()
+        too_large = OSError(errno.EFBIG, f"it has {about.st_size} bytes, too many to be one of metamixup's", str(path))
+        if about.st_size > (most or MEMORY):
+            raise too_large
+        try:
+            return file.read()
+        except MemoryError as error:
+            raise too_large from error
 
 
 def read_record(path: Path, encoding: str = "utf-8", errors: str = "strict") -> str:

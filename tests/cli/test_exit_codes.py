@@ -123,3 +123,14 @@ def test_a_launcher_that_tells_no_number(monkeypatch, capsys, name):
 def test_what_a_batch_system_sets_does_not_stop_a_single_process(monkeypatch, tmp_path):
     monkeypatch.setenv("SLURM_NTASKS", "4")
     assert run(["train", "--epochs", "1", "--set", "subset=200", "--threads", "1", "--out", str(tmp_path / "run")]) == 0
+
+
+def test_memory_that_does_not_suffice_is_told(monkeypatch, capsys, tmp_path):
+    """As torch says it, wherever it is asked for."""
+
+    def starved(*_, **__):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")
+
+    monkeypatch.setattr("metamixup.runs.run.build_training", starved)
+    assert run(["train", "--epochs", "1", "--out", str(tmp_path / "run")]) == 2
+    assert "memory does not suffice" in capsys.readouterr().err

@@ -132,3 +132,22 @@ def test_integers_that_fit_bytes_in_one_part_alone_are_floats_in_both():
 def test_a_class_without_a_name_that_can_be_written_is_told_before_training(classes):
     with pytest.raises(DataError, match="a name of Unicode text"):
         from_arrays(IMAGES, np.arange(20) % 2, classes=classes)
+
+
+def test_one_class_is_none():
+    """A network that knows one answer has no error, which says nothing."""
+    with pytest.raises(DataError, match=r"of one class \('0'\)"):
+        from_arrays(IMAGES, np.zeros(20))
+
+
+def test_pixels_beyond_what_is_computed_with_are_told():
+    with pytest.raises(DataError, match="finite numbers"):
+        from_arrays(np.full((20, 8, 8), 1e300), np.arange(20) % 2)
+    with pytest.raises(DataError, match="too large"):
+        from_arrays(1e30 * np.arange(20 * 64).reshape(20, 8, 8), np.arange(20) % 2)
+
+
+def test_any_order_of_bytes_is_read():
+    pixels = np.arange(20 * 64).reshape(20, 8, 8)
+    swapped, native = (from_arrays(pixels.astype(kind), np.arange(20) % 2) for kind in (">u2", "<u2"))
+    assert torch.equal(swapped.train.images, native.train.images)

@@ -74,6 +74,7 @@ def _expected(error: Exception) -> int:
     from metamixup.engine.divergence import Diverged
     from metamixup.engine.interrupt import Interrupted
     from metamixup.engine.launch import lost_another
+    from metamixup.engine.out_of_memory import is_out_of_memory
 
     if isinstance(error, Interrupted):
         return _tell(f"interrupted: {error}; go on with --resume", 75)
@@ -81,6 +82,8 @@ def _expected(error: Exception) -> int:
         return _tell("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]), 1)
     if isinstance(error, OSError) and error.errno is not None:
         return _tell(f"error: {_failing(error)}", 2)
+    if is_out_of_memory(error):
+        return _tell("error: the memory does not suffice; smaller batches, images or models need less of it", 2)
     if isinstance(error, RuntimeError) and "home directory" in str(error):
         return _tell(f"error: {NO_HOME}", 2)
     if isinstance(error, ValueError) and "null byte" in str(error):

@@ -47,7 +47,10 @@ def from_arrays(
         train, test = with_test_split(train, names, name)
     extra = None if unlabelled is None else ImageSet(others[-1], torch.full((len(others[-1]),), -1))
     mean, std = statistics(train.images)
-    return DataSet(name, train, test, names, mean, std, unlabelled=extra, flips=flips)
+    found = DataSet(name, train, test, names, mean, std, unlabelled=extra, flips=flips)
+    if len(names) < 2:
+        raise DataError(f"{name}: all images are of one class ({', '.join(map(repr, names))}); two are needed at least")
+    return found
 
 
 def from_dataset(data: Any, test: Any = None, *, classes: Sequence[str] | None = None, **others: Any) -> DataSet:
@@ -104,7 +107,10 @@ def _refuse_other_scales(parts: list[Tensor], name: str) -> None:
 
 def _numbers(x: Any, name: str) -> Tensor:
     try:
-        return x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
+        if isinstance(x, Tensor):
+            return x
+        array = np.asarray(x)
+        return torch.as_tensor(array.astype(array.dtype.newbyteorder("="), copy=False))
     except (TypeError, ValueError, RuntimeError) as problem:
         raise DataError(f"{name}: not an array of numbers ({problem})") from problem
 
@@ -118,9 +124,10 @@ def _bytes_or_floats(array: Tensor, name: str) -> Tensor:
         values = array.numpy(force=True)  # torch has no minimum of unsigned integers beyond bytes
         low, high = int(values.min()), int(values.max())
         return array.to(torch.uint8) if low >= 0 and high <= 255 else array.float()
-    if array.is_complex() or not bool(array.isfinite().all()):
-        raise DataError(f"{name}: pixels have to be real and finite numbers")
-    return array.float()
+    floats = array if array.is_complex() else array.float()
+    if array.is_complex() or not bool(floats.isfinite().all()):
+        raise DataError(f"{name}: pixels have to be real and finite numbers (of 32 bits)")
+    return floats
 
 
 def label_tensor(y: Any, classes: Sequence[str], name: str) -> Tensor:

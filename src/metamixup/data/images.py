@@ -134,4 +134,6 @@ def statistics(images: Tensor, chunk: int = 256) -> tuple[tuple[float, ...], tup
     scale = 255.0 if images.dtype == torch.uint8 else 1.0
     mean = (centre[:, 0] + total / count) / scale
     std = (squares / count - (total / count).square()).clamp_min(0).sqrt() / scale
+    if not bool(std.isfinite().all()):
+        raise DataError("pixels are too large for their variation to be told; bring them to 0…1")
     return tuple(mean.tolist()), tuple(s if s > 1e-6 else 1.0 for s in std.tolist())
