@@ -1,4 +1,5 @@
 import os
+import sys
 
 import pytest
 from data.formats import write_photos
@@ -57,6 +58,18 @@ def test_links_are_followed_but_not_in_circles_nor_to_other_classes(tmp_path):
     (root / "cat" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     found = names(scan(root).train, root)
     assert found == ["cat/0.png", "cat/1.png", "cat/more/0.png", "dog/0.png", "dog/1.png"]
+
+
+def test_folders_may_lie_deeper_than_calls_may(tmp_path):
+    deep = tmp_path / "cat" / "/".join(["d"] * 400)
+    write_photos(deep, ("x",), count=1)
+    write_photos(tmp_path, ("dog",), count=1)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(350)
+    try:
+        assert len(scan(tmp_path).train) == 2
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_a_link_to_itself_is_an_error_that_names_it(tmp_path):

@@ -133,16 +133,20 @@ def _identity(folder: Path) -> tuple[int, int]:
 
 
 def _walk(folder: Path, label: int, seen: set[tuple[int, int]]) -> Iterator[ImageFile]:
-    """Links are followed, but no folder is entered twice: a loop of links would have no end."""
-    if _identity(folder) in seen:
-        return
-    seen.add(_identity(folder))
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir():
-                yield from _walk(Path(entry.path), label, seen)
-            elif entry.is_file() and os.path.splitext(entry.name)[1].lower() in SUFFIXES:
-                found = entry.stat()
-                yield ImageFile(Path(entry.path), label, found.st_size, found.st_mtime_ns)
+    """Links are followed, but no folder is entered twice: a loop of links would have no end. Folders may lie deeper in
+    each other than Python calls may."""
+    waiting = [folder]
+    while waiting:
+        entered = waiting.pop()
+        if _identity(entered) in seen:
+            continue
+        seen.add(_identity(entered))
+        with os.scandir(entered) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir():
+                    waiting.append(Path(entry.path))
+                elif entry.is_file() and os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+                    found = entry.stat()
+                    yield ImageFile(Path(entry.path), label, found.st_size, found.st_mtime_ns)
