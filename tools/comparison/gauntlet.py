@@ -18,7 +18,9 @@ def gauntlet(tasks: Sequence[Task]) -> str:
     shown = [method for method in METHODS if any(task.values(method) for task in run)]
     head = ("test error, %", *(run[0].labels[method] for method in shown), "to the better", "seeds")
     rows: list[Sequence[Field]] = [[_title(task), *_errors(task, shown), *_behind(task)] for task in run]
-    return as_markdown(TextTable(head, rows, 1)) + "\n" + "\n".join(_summary(run, shown)) + "\n"
+    kinds = {"Clean tasks": [t for t in run if not t.imperfect], "Imperfect tasks": [t for t in run if t.imperfect]}
+    told = [f"{kind}: {_summary(own, shown)}" for kind, own in kinds.items() if own]
+    return as_markdown(TextTable(head, rows, 1)) + "\n" + "\n\n".join(told) + "\n"
 
 
 def behind(task: Task) -> float | None:
@@ -54,12 +56,13 @@ def _behind(task: Task) -> tuple[str, str]:
     return "–" if found is None else f"{found:+.2f}", str(len(task.shared(METHODS)))
 
 
-def _summary(tasks: Sequence[Task], methods: Sequence[str]) -> list[str]:
+def _summary(tasks: Sequence[Task], methods: Sequence[str]) -> str:
     found = [distance for task in tasks if (distance := behind(task)) is not None]
     placed = [ranks(task, methods) for task in tasks]
     mean_ranks = {method: fmean(r[method] for r in placed if method in r) for method in methods}
     told = ", ".join(f"{tasks[0].labels[method]} {rank:.2f}" for method, rank in mean_ranks.items())
-    return [
-        f"To the better of baseline and MixUp: mean {fmean(found):+.2f} points, at worst {max(found):+.2f}, more than "
-        f"one point behind on {sum(distance > 1 for distance in found)} of {len(found)} tasks. Mean ranks: {told}."
-    ]
+    return (
+        f"to the better of baseline and MixUp {fmean(found):+.2f} points in the mean, {max(found):+.2f} at worst; "
+        f"behind it on {sum(distance > 0 for distance in found)} of {len(found)} tasks, by more than one point on "
+        f"{sum(distance > 1 for distance in found)}. Mean ranks: {told}."
+    )

@@ -29,7 +29,10 @@ FORMS = {
         {**_one_step(Learned.paper()), "policy.projection": "clip"},
     ),
     "metamixup-logit": Form("λ by Algorithm 1 on its logit, with the head's gradient", {"policy.name": "learned"}),
-    "trustmix": Form("MixUp that learns from a meta set which labels to trust", {"policy.name": "trust"}),
+    "trustmix": Form(
+        "MixUp that learns how much to blend and which labels to trust, with a meta set or without",
+        {"policy.name": "trust"},
+    ),
 }
 DEFAULT = "trustmix"
 

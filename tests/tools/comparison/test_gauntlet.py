@@ -1,5 +1,6 @@
 import pytest
 
+from metamixup.tables.gauntlet import TASKS
 from metamixup.tables.recipe import load_recipe
 from tools.comparison.gauntlet import METHODS, behind, gauntlet, ranks
 from tools.comparison.tasks import plan_tasks
@@ -33,8 +34,11 @@ def test_equal_errors_share_a_rank():
 def test_the_page_tells_tasks_that_were_run_and_how_the_default_stands():
     found = lines(0, {"baseline": [5.0], "mixup": [4.0], "trustmix": [6.5]}) + lines(1, {"baseline": [5.0]})
     found += lines(2, {"baseline": [5.0], "mixup": [4.0], "trustmix": [3.5]})
+    found += lines(TASKS, {"baseline": [5.0], "mixup": [4.0], "trustmix": [3.0]})
     text = gauntlet(plan_tasks(RECIPE, found))
     assert "clean 00" in text
     assert "clean 01" not in text
-    assert "mean +1.00 points, at worst +2.50, more than one point behind on 1 of 2 tasks" in text
+    assert "Clean tasks: to the better of baseline and MixUp +1.00 points in the mean, +2.50 at worst" in text
+    assert "behind it on 1 of 2 tasks, by more than one point on 1." in text
+    assert "Imperfect tasks: to the better of baseline and MixUp -1.00 points" in text
     assert gauntlet(plan_tasks(RECIPE, [])) == "Nothing has been run yet.\n"
