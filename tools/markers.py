@@ -70,7 +70,8 @@ def compact_table(entries: Sequence[Entry]) -> str:
 
 
 def _field(entry: Entry, task: Sequence[Entry]) -> Field:
-    text = spread_text(entry.mean, entry.std)
+    alone = len(entry.seeds) == 1 < max(len(other.seeds) for other in task)
+    text = spread_text(entry.mean, entry.std) + (" (1 seed)" if alone else "")
     return bold(text) if entry is best_of(task) else text
 
 

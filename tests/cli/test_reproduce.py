@@ -100,6 +100,27 @@ def test_dry_run_prints_the_grid_and_writes_nothing(recipe, tmp_path, capsys):
     assert [p.name for p in tmp_path.iterdir()] == ["tiny.toml"]
 
 
+def test_dry_run_of_a_table_on_cpus_adds_its_cost_up(capsys):
+    assert run(["reproduce", "table1", "--budget", "cpu", "--only", "mnist/*", "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "13 cells, 4 of them the paper's with 4 numbers; 23 runs; expected cost: 9,577 CPU s" in told
+    assert run(["reproduce", "table1", "--budget", "cpu", "--only", "mnist/*", "--seeds", "1", "--dry-run"]) == 0
+    assert "13 runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["table1", "--budget", "tpu"], "unknown budget 'tpu'"),
+        (["table1", "--budget", "cpu", "--quick"], "choose one"),
+        (["table4", "--budget", "cpu"], "no variant for CPUs"),
+    ],
+)
+def test_a_budget_that_cannot_be_is_told(arguments, message, capsys):
+    assert run(["reproduce", *arguments, "--dry-run"]) == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("table", "counts"), [("table1", "50 of them the paper's with 60"), ("table2", "40 numbers")])
 def test_dry_run_of_the_papers_tables_lists_every_cell(table, counts, capsys):
     assert run(["reproduce", table, "--dry-run"]) == 0

@@ -29,6 +29,12 @@ def test_means_are_over_the_seeds_that_all_share():
     assert (none.mean, none.seeds) == (None, ())
 
 
+def test_a_row_of_one_seed_leaves_the_others_theirs():
+    one, many = shared_seeds([entry("cutmix", (7.0,)), entry("ours", (1.0, 3.0, 8.0))])
+    assert (one.mean, one.seeds) == (7.0, (0,))
+    assert (many.mean, many.seeds) == (4.0, (0, 1, 2))
+
+
 def test_no_interval_has_zero_width():
     assert paired([0.5, 0.5, 0.5]) == Difference(0.5, None, None, 3)
     assert paired([0.5]) == Difference(0.5, None, None, 1)

@@ -29,8 +29,8 @@ PLAIN = ("baseline", "mixup", "fixed")  # they differ by a number; the small net
 def different_steps() -> list[Cell]:
     """The cells of both tables, each computation once: another α, or another data set of one size, is the same."""
     found: dict[tuple, Cell] = {}
-    for table in ("table1", "table2"):
-        for cell in plan_cells(load_recipe(table), Choice()):
+    for table, choice in (("table1", Choice()), ("table2", Choice()), ("table1", Choice(budget="cpu"))):
+        for cell in plan_cells(load_recipe(table), choice):
             method = cell.given["method"] if cell.model == "cnn3" or cell.given["method"] not in PLAIN else "plain"
             found.setdefault((pixels_of(cell.column, cell.model), cell.model, method), cell)
     return list(found.values())
@@ -53,12 +53,12 @@ def made_up(column: str, model: str) -> DataSet:
 @pytest.mark.parametrize("cell", different_steps(), ids=lambda cell: cell.name)
 def test_one_step_trains_every_weight(cell):
     exact = cell.row == "metamixup" and cell.model != "cnn3"
-    batch_size = 1 if exact else 2
+    batch_size = 8 if cell.model == "fast-s" else 1 if exact else 2  # a half of it may end at 1×1 pixels, in BatchNorm
     settings = resolve({**cell.given, "seed": 0, "batch_size": batch_size, "meta.per_class": 1})
     training = build_training(settings, made_up(cell.column, cell.model))
     stepper = Stepper(training, Runtime(1), print)
-    before = {name: p.detach().clone() for name, p in training.model.named_parameters()}
+    before = {name: p.detach().clone() for name, p in training.model.named_parameters() if p.requires_grad}
     done = stepper(1)  # the first step of a warm-up has a learning rate of almost nothing
     assert all(value.isfinite() for value in done.losses.values())
-    moved = [name for name, p in training.model.named_parameters() if not torch.equal(p, before[name])]
+    moved = [name for name, old in before.items() if not torch.equal(training.model.get_parameter(name), old)]
     assert len(moved) > 0.9 * len(before)

@@ -41,10 +41,13 @@ def test_spot_checks_against_the_paper():
     assert alphas["cifar10", "wrn-28-10"]["metamixup"].error == 2.48
 
 
-@pytest.mark.parametrize("table", known_tables())
-@pytest.mark.parametrize("quick", [False, True])
-def test_every_cell_has_settings_that_resolve(table, quick):
-    cells = plan_cells(load_recipe(table), Choice(quick=quick, controls=True))
+VARIANTS = [(table, quick, "") for table in known_tables() for quick in (False, True)]
+VARIANTS += [(table, False, "cpu") for table in known_tables() if load_recipe(table).cpu is not None]
+
+
+@pytest.mark.parametrize(("table", "quick", "budget"), VARIANTS)
+def test_every_cell_has_settings_that_resolve(table, quick, budget):
+    cells = plan_cells(load_recipe(table), Choice(quick=quick, budget=budget, controls=True))
     assert cells
     assert len({cell.name for cell in cells}) == len(cells)
     for cell in cells:
@@ -156,3 +159,30 @@ def test_published_numbers_of_learned_methods_stand_beside_the_letter_alone(tabl
         chosen = settings.policy.model_dump()
         assert (chosen["projection"], chosen["step_size"], chosen["normalise"]) == ("paper", 5.0, False), cell.name
         assert (settings.estimator.name, settings.estimator.every, settings.control) == ("exact", 1, None)
+
+
+def on_cpus(table):
+    return plan_cells(load_recipe(table), Choice(budget="cpu"))
+
+
+def test_table_one_on_cpus_has_the_rows_that_matter_on_all_images():
+    cells = on_cpus("table1")
+    rows = {c.column: [o.method for o in cells if o.column == c.column] for c in cells}
+    assert rows["mnist"] == rows["fashion"]
+    assert {"baseline", "mixup", "mixup-0.2", "mixup+settle", "cutmix", "manifold", "metamixup"} < set(rows["mnist"])
+    assert set(rows["mnist"]) - set(rows["cifar10"]) == {"metamixup"}
+    for cell in cells:
+        settings = resolve(cell.given)
+        assert (settings.model, settings.subset, settings.meta.in_train) == ("fast-s", None, False)
+        assert settings.augment.grow  # of the recipe that it starts from
+    assert [c.published.error for c in cells if c.method == "metamixup"] == [0.38, 5.15]
+    assert {c.method: c.seeds for c in cells}["trustmix"] == 3
+    assert {c.method: c.seeds for c in cells}["trustmix:shuffle"] == 1
+
+
+def test_table_three_on_cpus_takes_four_thousand_steps_with_weights_that_fit():
+    for cell in on_cpus("table3"):
+        settings, images = resolve(cell.given), 50_000 if cell.column == "cifar10-4000" else 60_000
+        assert 4000 <= settings.epochs * (images // settings.ssl.batch_size) < 5000
+        assert cell.seeds == (1 if cell.column == "cifar10-4000" else 3)
+        assert "mixmatch" not in cell.method or settings.ssl.weight == 20

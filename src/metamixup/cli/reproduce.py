@@ -18,6 +18,7 @@ def reproduce(
     methods: Annotated[str | None, typer.Option(help="Rows, separated by commas.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs a cell.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small variant for two CPU cores.")] = False,
+    budget: Annotated[str, typer.Option(help="cpu: all images, and networks that two CPU cores train.")] = "",
     controls: Annotated[
         bool | None, typer.Option("--controls/--no-controls", help="Controls of learned policies as rows.")
     ] = None,
@@ -25,7 +26,7 @@ def reproduce(
         bool, typer.Option("--rivals-use-meta", help="Methods that learn nothing from the meta set train on it.")
     ] = False,
     data_dir: Annotated[str | None, typer.Option(help="Where data files lie; else $METAMIXUP_DATA.")] = None,
-    out: Annotated[Path | None, typer.Option(help="[default: runs/TABLE or runs/TABLE-quick]")] = None,
+    out: Annotated[Path | None, typer.Option(help="[default: runs/TABLE, runs/TABLE-quick or -cpu]")] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at once, each with one thread. [default: 2; on Ray all cores]")
     ] = None,
@@ -46,6 +47,7 @@ def reproduce(
 
     choice = Choice(
         quick=quick,
+        budget=budget,
         only=tuple(pattern for text in only or [] for pattern in text.split(",")),
         methods=tuple(name.strip() for name in methods.split(",")) if methods else (),
         seeds=seeds,
@@ -54,7 +56,7 @@ def reproduce(
         data_dir=data_dir and str(Path(data_dir).expanduser().absolute()),
     )
     name = Path(table).stem
-    place = out or Path("runs") / (f"{name}-quick" if quick else name)
+    place = out or Path("runs") / "-".join(filter(None, (name, "quick" if quick else budget)))
     if collect:
         collect_table(table, choice, place, code or ())
     else:
@@ -132,8 +134,7 @@ def print_grid(reproduction: "Reproduction") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    recipe = reproduction.recipe
-    unit = (recipe.quick if reproduction.choice.quick else recipe.full).unit
+    unit = reproduction.variant.unit
     table = Table(title=reproduction.frame().title, title_justify="left")
     for heading in ("cell", "runs", "published", "top-5", unit):
         table.add_column(heading, justify="left" if heading == "cell" else "right")

@@ -12,6 +12,7 @@ from typing import Any
 from metamixup.errors import UserError, unknown
 from metamixup.settings import build
 from metamixup.settings.dotted import flat
+from metamixup.settings.recipe import read_recipe as recipe_settings
 from metamixup.settings.resolve import resolve
 from metamixup.settings.schema import Settings
 from metamixup.tables.entry import controlled
@@ -19,12 +20,13 @@ from metamixup.tables.recipe import Column, Published, Recipe, Variant
 
 # Where files lie says nothing about a result, so it is not part of a run's name.
 PATHS = ("data_dir", "replay")
+BUDGETS = ("cpu",)  # beside the paper's own
 
 
 @dataclass(frozen=True)
 class Cell:
     """One number of a table: a row of the recipe in a column, or a control of that row. `given` are the dotted settings
-    of its runs; `cost` is what a run is expected to take."""
+    of its runs; `cost` is what a run is expected to take, `seeds` how many there are."""
 
     column: str
     model: str
@@ -36,6 +38,7 @@ class Cell:
     against: str | None = None
     score: str = "test_error"
     control: str = ""
+    seeds: int = 1
 
     @property
     def task(self) -> str:
@@ -73,9 +76,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a table is asked for. `only` are patterns of cell names; `methods` are rows, controls included."""
+    """What of a table is asked for. `budget` "cpu" is the variant of all images on CPUs; `only` are patterns of cell
+    names; `methods` are rows, controls included."""
 
     quick: bool = False
+    budget: str = ""
     only: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     seeds: int | None = None
@@ -84,8 +89,20 @@ class Choice:
     data_dir: str | None = None
 
 
+def chosen_variant(recipe: Recipe, choice: Choice) -> Variant:
+    if not choice.budget:
+        return recipe.quick if choice.quick else recipe.full
+    if choice.budget not in BUDGETS:
+        raise unknown("budget", choice.budget, BUDGETS)
+    if choice.quick:
+        raise UserError("--quick and --budget cpu are two variants of the table; choose one")
+    if recipe.cpu is None:
+        raise UserError("this table has no variant for CPUs with all images; --quick is its small one")
+    return recipe.cpu
+
+
 def plan_cells(recipe: Recipe, choice: Choice) -> list[Cell]:
-    variant = recipe.quick if choice.quick else recipe.full
+    variant = chosen_variant(recipe, choice)
     controls = variant.controls if choice.controls is None else choice.controls
     offered = {controlled(*planned): planned for row in recipe.rows for planned in _with_controls(recipe, row, True)}
     for method in choice.methods:
@@ -104,15 +121,16 @@ def plan_cells(recipe: Recipe, choice: Choice) -> list[Cell]:
     return [c for c in cells if not choice.only or any(fnmatchcase(c.name, pattern) for pattern in choice.only)]
 
 
-def plan_runs(cells: Sequence[Cell], seeds: Iterable[int], out: Path) -> list[Run]:
-    """Every cell with every seed, a source always before the run that replays it."""
-    seeds = list(seeds)
+def plan_runs(cells: Sequence[Cell], seeds: Iterable[int] | None, out: Path) -> list[Run]:
+    """Every cell with every seed, or with its own number of them; a source always before the run that replays it."""
+    given = None if seeds is None else list(seeds)
     runs: dict[tuple[str, int], Run] = {}
     for cell in cells:
-        for seed in seeds:
+        own = list(range(cell.seeds)) if given is None else given
+        for seed in own:
             source = None
             if cell.control == "replay":
-                source = _source(cell, seed, seeds, out, runs)
+                source = _source(cell, seed, own, out, runs)
             runs[cell.name, seed] = _run(cell, seed, out, source)
     return list(runs.values())
 
@@ -160,6 +178,7 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
     row = recipe.rows[name]
     method = row.method or name
     given = {
+        **(recipe_settings(column.recipe) if column.recipe is not None else {}),
         **flat(variant.base),
         **flat(column.settings),
         **flat(row.settings),
@@ -175,7 +194,8 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
     label = (row.label or name) + (f", control: {control}" if control else "")
     published = None if control else _published(recipe, column, name)
     cost = column.cost * row.cost
-    return Cell(column.title, column.model, name, label, given, published, cost, row.against, row.score, control)
+    seeds = column.seeds or variant.seeds_of.get(controlled(name, control), variant.seeds)
+    return Cell(column.title, column.model, name, label, given, published, cost, row.against, row.score, control, seeds)
 
 
 def _published(recipe: Recipe, column: Column, row: str) -> Published | None:

@@ -97,9 +97,11 @@ def best_of(entries: Sequence[Entry]) -> Entry | None:
 
 
 def shared_seeds(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries of one task, their means over the seeds that all of them have: others could not be compared."""
+    """Entries of one task, their means over the seeds that all of them have: others could not be compared. A row of one
+    seed beside others is a direction, and leaves them their seeds."""
     run = [set(entry.seeds) for entry in entries if entry.seeds]
-    common = sorted(set.intersection(*run)) if run else []
+    several = [seeds for seeds in run if len(seeds) > 1]
+    common = sorted(set.intersection(*(several or run))) if run else []
     return [entry.over(common) for entry in entries] if common else list(entries)
 
 

@@ -17,6 +17,7 @@ from metamixup.settings.dotted import flat
 from metamixup.storage import read_record
 
 Values = dict[str, Any]
+Count = Annotated[int, Field(ge=1)]
 
 
 class Part(BaseModel):
@@ -57,16 +58,18 @@ class Row(Part):
 
 class Column(Part):
     """Data and model. Its rows are those with a published number, or those that `rows` lists; `cost` is what one run
-    of the baseline is expected to take, in hours of a GPU (quick columns: in seconds of a CPU core). `adjust` are
-    settings of single rows here."""
+    of the baseline is expected to take, in the variant's unit. `recipe` names settings to start from (`metamixup ls
+    recipes`); `adjust` are settings of single rows here, `seeds` how many all of them run."""
 
     data: str
     model: str
     name: str | None = None
     rows: tuple[str, ...] | None = None
+    recipe: str | None = None
     settings: Values = {}
     adjust: dict[str, Values] = {}
     published: dict[str, Annotated[Published, BeforeValidator(_number)]] = {}
+    seeds: Count | None = None
     cost: float = 0.0
 
     @property
@@ -75,12 +78,13 @@ class Column(Part):
 
 
 class Variant(Part):
-    """One way to run a table: in full, or quick. `unit` is what its costs are counted in; `adjust` are settings of
-    single rows in it."""
+    """One way to run a table: in full, quick, or with all images on CPUs. `unit` is what its costs are counted in;
+    `seeds_of` are rows that run another number of seeds; `adjust` are settings of single rows in it."""
 
     note: str = ""
     unit: Literal["GPU h", "CPU s"] = "GPU h"
-    seeds: Annotated[int, Field(ge=1)] = 1
+    seeds: Count = 1
+    seeds_of: dict[str, Count] = {}
     controls: bool = False
     base: Values = {}
     adjust: dict[str, Values] = {}
@@ -95,22 +99,29 @@ class Recipe(Part):
     rows: dict[str, Row]
     full: Variant
     quick: Variant
+    cpu: Variant | None = None
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        return (self.full, self.quick, *(() if self.cpu is None else (self.cpu,)))
 
     @model_validator(mode="after")
     def names_fit(self) -> "Recipe":
         named = [(f"row {name!r}, beside", row.beside) for name, row in self.rows.items() if row.beside]
         named += [(f"row {name!r}, against", row.against) for name, row in self.rows.items() if row.against]
-        for variant in (self.full, self.quick):
+        for variant in self.variants:
             named += [("adjust", row) for row in variant.adjust]
+            named += [("seeds_of", row) for row in variant.seeds_of]
             for column in variant.columns:
                 where = f"column {column.title}/{column.model}"
                 named += [(where, row) for row in (*column.published, *column.adjust, *(column.rows or ()))]
         for where, row in named:
             if row not in self.rows:
                 raise ValueError(f"{where}: {unknown('row', row, self.rows)}")
-        for variant in (self.full, self.quick):
+        for variant in self.variants:
             _refuse_namesakes([f"{column.title}/{column.model}" for column in variant.columns])
-        unmarked = {p.mark for c in self.full.columns for p in c.published.values() if p.mark} - set(self.marks)
+        numbers = [p for variant in self.variants for c in variant.columns for p in c.published.values()]
+        unmarked = {number.mark for number in numbers if number.mark} - set(self.marks)
         if unmarked:
             raise ValueError(f"marks without an explanation: {', '.join(sorted(unmarked))}")
         return self
@@ -125,10 +136,9 @@ def _refuse_namesakes(columns: list[str]) -> None:
 
 def refuse_strange_code(recipe: Recipe, where: str, named: Collection[str] = ()) -> None:
     """Raise if a recipe file would import code that the user has not named, before anything of it is used."""
-    variants = (recipe.full, recipe.quick)
-    columns = [column for variant in variants for column in variant.columns]
-    settings = [variant.base for variant in variants]
-    settings += [values for variant in variants for values in variant.adjust.values()]
+    columns = [column for variant in recipe.variants for column in variant.columns]
+    settings = [variant.base for variant in recipe.variants]
+    settings += [values for variant in recipe.variants for values in variant.adjust.values()]
     settings += [values for column in columns for values in (column.settings, *column.adjust.values())]
     settings += [row.settings for row in recipe.rows.values()]
     for values in settings:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from metamixup.engine.interrupt import listening
 from metamixup.engine.records.run_folder import RunFolder
-from metamixup.tables.cells import Cell, Choice, Run, plan_cells, plan_runs
+from metamixup.tables.cells import Cell, Choice, Run, chosen_variant, plan_cells, plan_runs
 from metamixup.tables.check import refuse_problems
 from metamixup.tables.entry import Entry
 from metamixup.tables.grid import Grid, State
@@ -17,15 +17,17 @@ from metamixup.tables.sentences import budgets, meta_images
 from metamixup.tables.table import make_table
 from metamixup.tables.table_files import Frame, write_table
 
+VARIANTS = {"": "", "cpu": ", with all images on CPUs"}
+
 
 class Reproduction:
     """A choice of a recipe's cells, to be run in one folder."""
 
     def __init__(self, recipe: Recipe, choice: Choice, out: Path):
         self.recipe, self.choice, self.out = recipe, choice, out
-        self.variant = recipe.quick if choice.quick else recipe.full
+        self.variant = chosen_variant(recipe, choice)
         self.cells: list[Cell] = plan_cells(recipe, choice)
-        self.runs: list[Run] = plan_runs(self.cells, range(choice.seeds or self.variant.seeds), out)
+        self.runs: list[Run] = plan_runs(self.cells, range(choice.seeds) if choice.seeds else None, out)
         self._records: dict[Run, Record] = {}  # each is made once: it reads the run's own records
 
     def go(self, runner: Runner, jobs: int, watch: Callable[[Grid], None]) -> Grid:
@@ -84,7 +86,7 @@ class Reproduction:
     def frame(self, more: Sequence[str] = ()) -> Frame:
         note = [self.variant.note] if self.variant.note else []
         return Frame(
-            title=self.recipe.title + (", quick variant" if self.choice.quick else ""),
+            title=self.recipe.title + (", quick variant" if self.choice.quick else VARIANTS[self.choice.budget]),
             remarks=(*note, *budgets(self.cells), meta_images(self.cells), *more),
             marks=tuple(self.recipe.marks.items()),
             reference=self.recipe.reference,

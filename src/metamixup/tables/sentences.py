@@ -84,8 +84,9 @@ def how_to_read(entries: Sequence[Entry], reference: str) -> list[str]:
     others = f" (of {', '.join(f'`{name}`' for name in by_median)}: {MEDIAN})" if by_median and not every else ""
     fixed = (
         f"Mean ± standard deviation of the test error, that of {score}{others}, over the seeds that all rows of a task "
-        f"share; the difference is to `{reference}` unless another row is named, paired by seed, with its 95 % "
-        "t-interval; cost is the training time (on a CPU: its own time) against the baseline's."
+        f"share (a row of one seed is a direction, no more); the difference is to `{reference}` unless another row is "
+        "named, paired by seed, with its 95 % t-interval; cost is the training time (on a CPU: its own time) against "
+        "the baseline's."
     )
     processors = sorted({processor for entry in entries for processor in entry.processors})
     return [fixed, PROCESSORS + (f" Run on: {'; '.join(processors)}." if processors else "")]
