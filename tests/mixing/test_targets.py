@@ -54,3 +54,10 @@ def test_soft_labels_that_are_no_distribution_are_refused(row):
 def test_rounding_is_no_mistake(kind):
     soft = torch.rand(200, 100).softmax(1).to(kind)
     assert soft_labels(soft, 100, kind).dtype == kind
+
+
+def test_labels_and_logits_that_do_not_fit_are_told_in_words():
+    with pytest.raises(UserError, match=r"labels are \(B,\) classes or \(B, 3\) floats, not \(4, 1\)"):
+        soft_labels(torch.zeros(4, 1, dtype=torch.int64), 3)
+    with pytest.raises(UserError, match="num_classes has to be the number of the model's outputs"):
+        soft_cross_entropy(torch.zeros(4, 3), torch.full((4, 5), 0.2))

@@ -54,7 +54,8 @@ class Audit:
     def sentence(self) -> str:
         """How many labels look wrong, and how many are likely to be."""
         if not self.distrusts:
-            return f"the run distrusted none of its {self.images:,} labels; those that fit their image least come first"
+            none = f"the run distrusted none of its {self.images:,} labels; those that fit their image least come first"
+            return f"{none}. A stricter look, by networks that were not trained on them: metamixup audit {self.name}"
         low, middle, high = (round(share * self.images) for share in (self.low, self.share, self.high))
         about = f"about {middle:,} of {self.images:,} labels are wrong ({low:,} to {high:,}, 95 %)"
         return f"{self.called:,} labels look wrong; {about}"
@@ -68,7 +69,11 @@ def as_table(audit: Audit, most: int | None = None) -> TextTable:
 
 def _fields(finding: Finding) -> Sequence[str]:
     note = f": {finding.note}" if finding.note else ""
-    return finding.file, finding.given, finding.likely, f"{finding.wrong:.3f}", WORDS[finding.why] + note
+    return finding.file, finding.given, finding.likely, f"{finding.wrong:.3f}", _why(finding) + note
+
+
+def _why(finding: Finding) -> str:
+    return WORDS[finding.why] if finding.why != "label" or finding.wrong >= CALLED else "likely right"
 
 
 def audit_csv(audit: Audit) -> str:

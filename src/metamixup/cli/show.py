@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from metamixup.cli.extras import needing
@@ -13,6 +14,10 @@ from metamixup.engine.records.summary_check import is_number
 from metamixup.storage import read_record
 
 WIDTH = 40
+SCORES = {
+    **{"test_error": "test error", "test_error_top5": "top-5", "test_nll": "NLL", "test_ece": "ECE"},
+    "meta_error": "meta error",
+}
 
 
 def listeners(folder: RunFolder, tensorboard: bool = False) -> list[Listener]:
@@ -31,12 +36,15 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
 
     about = {key: summary.get(key, "?") for key in ("method", "data", "model")}
     table = Table(title=Text(printable("{method} on {data} ({model})".format(**about))), title_justify="left")
-    for name in ("", "test error", "top-5", "NLL", "ECE", "meta error"):
+    shown = {key: name for key, name in SCORES.items() if summary.get(key) is not None}
+    if len(summary.get("classes", [])) <= 5:
+        shown.pop("test_error_top5", None)
+    for name in ("", *shown.values()):
         table.add_column(name, justify="right" if name else "left")
-    table.add_row("last epoch", *_row(summary))
+    table.add_row("last epoch", *_row(summary, shown))
     best = summary.get("best_by_meta")
     if best:
-        table.add_row(f"best by meta set (epoch {best['epoch']})", *_row(best))
+        table.add_row(f"best by meta set (epoch {best['epoch']})", *_row(best, shown))
     console = Console(highlight=False)
     console.print(table)
     if summary.get("test_error_views") is not None:
@@ -51,6 +59,8 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
     seconds = f"{spent['train_seconds']:.1f} s of training"
     shares = f"loader {100 * spent['loader_share']:.1f} %, meta stage {100 * spent['meta_share']:.1f} %"
     console.print(f"{seconds} ({shares}); run folder {folder.root}", markup=False, soft_wrap=True)
+    going_on = f"metamixup predict {folder.root} IMAGE (a class), metamixup report {folder.root} (its page)"
+    console.print(f"next: {going_on}", markup=False, soft_wrap=True)
 
 
 def suspected(folder: RunFolder) -> list[str]:
@@ -65,10 +75,8 @@ def suspected(folder: RunFolder) -> list[str]:
     return [f"about {100 * share:.0f} % of the labels look wrong: metamixup audit {folder.root}"]
 
 
-def _row(values: dict[str, Any]) -> list[str]:
-    percent = [_format(values.get(key), "{:.2f} %") for key in ("test_error", "test_error_top5")]
-    meta = _format(values.get("meta_error"), "{:.2f} %")
-    return [*percent, _format(values.get("test_nll"), "{:.4f}"), _format(values.get("test_ece"), "{:.2f} %"), meta]
+def _row(values: dict[str, Any], shown: Iterable[str]) -> list[str]:
+    return [_format(values.get(key), "{:.4f}" if key == "test_nll" else "{:.2f} %") for key in shown]
 
 
 def _format(value: float | None, form: str) -> str:

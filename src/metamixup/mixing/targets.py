@@ -16,6 +16,8 @@ def soft_labels(y: Tensor, num_classes: int, dtype: torch.dtype = torch.float32)
             raise UserError(f"soft labels are (B, {num_classes}), not {tuple(y.shape)}")
         _require_distributions(y)
         return y.to(dtype)
+    if y.ndim != 1:
+        raise UserError(f"labels are (B,) classes or (B, {num_classes}) floats, not {tuple(y.shape)} of {y.dtype}")
     if y.numel() and not (int(y.min()) >= 0 and int(y.max()) < num_classes):
         raise UserError(f"labels lie in {int(y.min())}…{int(y.max())}, outside 0…{num_classes - 1}")
     return F.one_hot(y.long(), num_classes).to(dtype)
@@ -39,6 +41,11 @@ def smoothed(labels: Tensor, share: float) -> Tensor:
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
     """−Σ_c y_c log softmax(z)_c. logits, targets: (B, C)."""
+    if logits.shape != targets.shape:
+        raise UserError(
+            f"the model gives {tuple(logits.shape)} and the labels are {tuple(targets.shape)}: num_classes has to be "
+            "the number of the model's outputs"
+        )
     return F.cross_entropy(logits, targets.to(logits.dtype), reduction=reduction)
 
 

@@ -25,7 +25,7 @@ def test_plain_lines():
 
 
 def test_an_epoch_that_was_not_tested():
-    assert "error –" in epoch_text(LINE, 3)
+    assert "error" not in epoch_text(LINE, 3)
 
 
 def test_a_terminal_sees_a_bar_with_loss_error_and_time_left():

@@ -32,7 +32,8 @@ def epoch_text(line: dict[str, Any], epochs: int) -> str:
     scored = [name for name in ("train", "meta", "test") if f"{name}_error" in line]
     errors = " ".join(f"{name} {line[f'{name}_error']:.2f}%" for name in scored)
     pace = f"{line['seconds']:.1f}s  {line['images_per_second']:.0f} images/s"
-    return f"epoch {line['epoch']}/{epochs}  {losses}  error {errors or '–'}  lr {line['lr']:.4g}  {pace}"
+    told = f"  error {errors}" if errors else ""  # not every epoch is evaluated
+    return f"epoch {line['epoch']}/{epochs}  {losses}{told}  lr {line['lr']:.4g}  {pace}"
 
 
 class PlainLines(Listener):
