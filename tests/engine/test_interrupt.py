@@ -7,7 +7,14 @@ import pytest
 from metamixup.engine.interrupt import Interrupt, listening
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.fixture(autouse=True)
+def _no_nohup():
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU])
 def test_a_signal_sets_the_flag_and_handlers_are_put_back(number):
     before = signal.getsignal(number)
     with listening() as interrupt:
@@ -15,6 +22,14 @@ def test_a_signal_sets_the_flag_and_handlers_are_put_back(number):
         os.kill(os.getpid(), number)
         assert interrupt.asked
     assert signal.getsignal(number) is before
+
+
+def test_a_closed_terminal_does_not_end_a_run_under_nohup():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with listening() as interrupt:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert not interrupt.asked
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def test_the_second_ctrl_c_does_not_wait():

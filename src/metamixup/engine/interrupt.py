@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as a flag that the loop reads between steps, so that a checkpoint is always of a whole step."""
+"""Signals that ask a run to end as a flag that the loop reads between steps: a checkpoint is always of a whole step."""
 
 import os
 import signal
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Ctrl-C, a batch system, a terminal that is closed, and the end of the processor time that was granted.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 
 
 class Interrupted(Exception):
@@ -31,11 +32,12 @@ class Interrupt:
 
 @contextmanager
 def listening() -> Iterator[Interrupt]:
-    """Signals are left alone outside the main thread, where Python cannot catch them."""
+    """Signals are left alone outside the main thread, where Python cannot catch them, and so is SIGHUP under nohup."""
     interrupt = Interrupt()
     before = {}
     try:
-        for number in SIGNALS:
+        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        for number in [n for n in SIGNALS if n != signal.SIGHUP or not ignored]:
             before[number] = signal.signal(number, interrupt.ask)
     except ValueError:
         pass
