@@ -31,7 +31,7 @@ def write_run(folder, lam=(0.5, 1.0, 0.5, 0.5)):
     for epoch in (1, 2):
         lambdas = Lambdas(2)
         lambdas.add(torch.tensor(lam), torch.eye(2)[[0, 0, 1, 1]], torch.tensor([1, 2, 3, 0]))
-        append_line(RunFolder(folder).metrics, {"epoch": epoch, "wrong_weight": 0.3 / epoch})
+        append_line(RunFolder(folder).metrics, {"epoch": epoch, "wrong_weight": 0.3 / epoch, "blended": 0.5})
         append_line(RunFolder(folder).lambdas, {"epoch": epoch, **lambdas.line()})
 
 
@@ -43,6 +43,7 @@ def test_scores_and_what_the_policy_did(tmp_path):
     assert (record["test_error"], record["selection_error"], record["updates"]) == (12.5, 13.0, 20)
     assert record["wrong_share"] == 0.3  # 40 % of the 300 that are no meta images
     assert record["wrong_weight"] == [[1, 0.3], [2, 0.15]]
+    assert record["blended"] == [[1, 0.5], [2, 0.5]]
     assert record["mixing_same"] == [[1, 1.0], [2, 1.0]]
     assert record["mixing_other"] == [[1, 0.5], [2, 0.5]]  # the one with λ = 1 and the one with λ = ½
     assert record["mixing_pairs"] == [[1.0, 0.0], [1.0, 1.0]]
@@ -75,6 +76,7 @@ def test_lines_that_tell_something_else_are_left_out(tmp_path):
     record = run_record(run(tmp_path / "run"), SUMMARY)
     assert record["mixing_same"] == [[1, 1.0], [2, 1.0]]
     assert record["wrong_weight"] == [[1, 0.3], [2, 0.15]]
+    assert record["blended"] == [[1, 0.5], [2, 0.5]]
 
 
 def test_the_score_that_counts_is_there_too(tmp_path):

@@ -16,7 +16,7 @@ def gauntlet(tasks: Sequence[Task]) -> str:
     if not run:
         return "Nothing has been run yet.\n"
     shown = [method for method in METHODS if any(task.values(method) for task in run)]
-    head = ("test error, %", *(run[0].labels[method] for method in shown), "to the better", "seeds")
+    head = ("test error, %", *(run[0].labels[method] for method in shown), "to the better", "blended", "seeds")
     rows: list[Sequence[Field]] = [[_title(task), *_errors(task, shown), *_behind(task)] for task in run]
     kinds = {"Clean tasks": [t for t in run if not t.imperfect], "Imperfect tasks": [t for t in run if t.imperfect]}
     told = [f"{kind}: {_summary(own, shown)}" for kind, own in kinds.items() if own]
@@ -51,9 +51,19 @@ def _errors(task: Task, methods: Sequence[str]) -> list[str]:
     return ["–" if mean is None else f"{mean:.2f}" for mean in means]
 
 
-def _behind(task: Task) -> tuple[str, str]:
-    found = behind(task)
-    return "–" if found is None else f"{found:+.2f}", str(len(task.shared(METHODS)))
+def _behind(task: Task) -> tuple[str, str, str]:
+    found, blended = behind(task), blended_at_most(task)
+    return (
+        "–" if found is None else f"{found:+.2f}",
+        "–" if blended is None else f"{blended:.0%}",
+        str(len(task.shared(METHODS))),
+    )
+
+
+def blended_at_most(task: Task) -> float | None:
+    """The largest share of pairs that the default blended in any epoch, the mean over seeds."""
+    curves = [record["blended"] for record in task.found.get(OURS, {}).values() if record.get("blended")]
+    return fmean(max(share for _, share in curve) for curve in curves) if curves else None
 
 
 def _summary(tasks: Sequence[Task], methods: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """What the runs of a grid came to, a line a finished run: records.jsonl, from which pages of results are made.
 
-Beside the scores a line tells what a learned policy did over the epochs: the weight that wrong labels were given, and
-how much pairs of the same and of other classes were mixed.
+Beside the scores a line tells what a learned policy did over the epochs: the share of pairs that were blended, the
+weight that wrong labels were given, and how much pairs of the same and of other classes were mixed.
 """
 
 import json
@@ -41,10 +41,16 @@ def run_record(run: Run, summary: Mapping[str, Any]) -> Record:
 def policy_record(run: Run, summary: Mapping[str, Any]) -> Record:
     """What the policy did, epoch by epoch; empty where the run's folder does not tell (it may be elsewhere)."""
     folder = RunFolder(run.folder)
-    lines = [line for line in _epochs(folder.metrics) if is_number(line.get("wrong_weight"))]
-    weights = [(line["epoch"], line["wrong_weight"]) for line in lines]
-    told = {} if not weights else {"wrong_share": wrong_share(run.cell, summary), "wrong_weight": thinned(weights)}
+    lines = _epochs(folder.metrics)
+    blended, weights = (_curve(lines, key) for key in ("blended", "wrong_weight"))
+    told: Record = {"blended": thinned(blended)} if blended else {}
+    if weights:
+        told |= {"wrong_share": wrong_share(run.cell, summary), "wrong_weight": thinned(weights)}
     return told | class_record(_epochs(folder.lambdas), by_pair=not run.cell.control)
+
+
+def _curve(lines: list[dict[str, Any]], key: str) -> list[tuple[int, float | None]]:
+    return [(line["epoch"], line[key]) for line in lines if is_number(line.get(key))]
 
 
 def _epochs(path: Path) -> list[dict[str, Any]]:
