@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from metamixup.tables.text_table import Field, TextTable, as_markdown
+from metamixup.tables.text_table import Field, TextTable, as_markdown, bold
 from tools.comparison.tasks import BASELINE, OURS, Task
 
 PLAIN = (BASELINE, "mixup-0.2", "mixup")  # what a user would do otherwise: the better of them is to be met
@@ -21,6 +21,29 @@ def gauntlet(tasks: Sequence[Task]) -> str:
     kinds = {"Clean tasks": [t for t in run if not t.imperfect], "Imperfect tasks": [t for t in run if t.imperfect]}
     told = [f"{kind}: {_summary(own, shown)}" for kind, own in kinds.items() if own]
     return as_markdown(TextTable(head, rows, 1)) + "\n" + "\n\n".join(told) + "\n"
+
+
+def summary(tasks: Sequence[Task]) -> str:
+    """A row a method: its mean test error and its mean rank on clean tasks and on imperfect ones."""
+    head = ("the sealed half", "clean: test error, %", "mean rank", "imperfect: test error, %", "mean rank")
+    kinds = [[t for t in tasks if t.imperfect == imperfect and behind(t) is not None] for imperfect in (False, True)]
+    if not any(kinds):
+        return "Nothing has been run yet.\n"
+    rows = [
+        [tasks[0].labels[method], *(told for own in kinds for told in _standing(own, method))] for method in METHODS
+    ]
+    counts = " and ".join(f"{len(own)} {kind}" for own, kind in zip(kinds, ("clean", "imperfect"), strict=True))
+    return as_markdown(TextTable(head, rows, 1)) + f"\nMeans over {counts} tasks.\n"
+
+
+def _standing(tasks: Sequence[Task], method: str) -> tuple[Field, Field]:
+    errors = [error for task in tasks if (error := task.mean(method, seeds=task.shared(METHODS))) is not None]
+    if not errors or len(errors) < len(tasks):
+        return "–", "–"
+    placed = [ranks(task, [m for m in METHODS if task.values(m)]) for task in tasks]
+    means = {m: fmean(place[m] for place in placed) for m in METHODS if all(m in place for place in placed)}
+    rank = f"{means[method]:.2f}"
+    return f"{fmean(errors):.2f}", bold(rank) if means[method] == min(means.values()) else rank
 
 
 def behind(task: Task) -> float | None:

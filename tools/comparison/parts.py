@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metamixup.errors import unknown
-from tools.comparison.gauntlet import gauntlet
+from tools.comparison.gauntlet import gauntlet, summary
 from tools.comparison.tables import TABLES
 from tools.comparison.tasks import read_tasks
 
-ALL_TABLES = {**TABLES, "gauntlet": gauntlet}
+ALL_TABLES = {**TABLES, "gauntlet": gauntlet, "gauntlet-summary": summary}
 # What is to be seen on each, for readers who cannot.
 FIGURES = {
     "figure-differences": "Paired differences of the test error with their 95 % intervals, by rival and task",

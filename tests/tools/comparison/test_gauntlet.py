@@ -2,7 +2,7 @@ import pytest
 
 from metamixup.tables.gauntlet import TASKS
 from metamixup.tables.recipe import load_recipe
-from tools.comparison.gauntlet import METHODS, behind, blended_at_most, gauntlet, ranks
+from tools.comparison.gauntlet import METHODS, behind, blended_at_most, gauntlet, ranks, summary
 from tools.comparison.tasks import plan_tasks
 
 RECIPE = load_recipe("gauntlet")
@@ -52,3 +52,15 @@ def test_the_page_tells_tasks_that_were_run_and_how_the_default_stands():
     assert "behind it on 1 of 2 tasks, by more than one point on 1." in text
     assert "Imperfect tasks: to the better of baseline and MixUp -1.00 points" in text
     assert gauntlet(plan_tasks(RECIPE, [])) == "Nothing has been run yet.\n"
+
+
+def test_the_summary_has_means_and_ranks_of_methods_that_were_run_on_all_tasks_of_a_kind():
+    found = lines(0, {"baseline": [5.0], "mixup": [4.0], "trustmix": [3.0]})
+    found += lines(2, {"baseline": [1.0], "mixup": [4.0], "trustmix": [2.0]})
+    found += lines(TASKS, {"baseline": [5.0], "mixup": [4.0], "mixup+settle": [3.5], "trustmix": [3.0]})
+    text = summary(plan_tasks(RECIPE, found))
+    assert "| Baseline | 3.00 | 2.00 | 5.00 | 4.00 |" in text
+    assert "| TrustMix | 2.50 | **1.50** | 3.00 | **1.00** |" in text
+    assert "| MixUp that settles | – | – | 3.50 | 2.00 |" in text
+    assert "Means over 2 clean and 1 imperfect tasks." in text
+    assert summary(plan_tasks(RECIPE, [])) == "Nothing has been run yet.\n"
