@@ -194,8 +194,10 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
     label = (row.label or name) + (f", control: {control}" if control else "")
     published = None if control else _published(recipe, column, name)
     cost = column.cost * row.cost
+    # Where a run is evaluated once, at its end, the median of its evaluations is its last epoch.
+    score = row.score if given.get("evaluate_every", 1) < given.get("epochs", 2) else "test_error"
     seeds = column.seeds or variant.seeds_of.get(controlled(name, control), variant.seeds)
-    return Cell(column.title, column.model, name, label, given, published, cost, row.against, row.score, control, seeds)
+    return Cell(column.title, column.model, name, label, given, published, cost, row.against, score, control, seeds)
 
 
 def _published(recipe: Recipe, column: Column, row: str) -> Published | None:

@@ -87,7 +87,7 @@ def task_table(entries: Sequence[Entry], reference: str) -> TextTable:
 
 
 def _remarks(frame: Frame, entries: Sequence[Entry]) -> list[str]:
-    marks = [f"{mark} {meaning}." for mark, meaning in frame.marks]
+    marks = [f"{mark} {meaning.removesuffix('.')}." for mark, meaning in frame.marks]
     return [*how_to_read(entries, frame.reference), *frame.remarks, *marks]
 
 

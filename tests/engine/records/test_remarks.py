@@ -25,7 +25,7 @@ def line(epoch=1, error=20.0, loss=1.0):
             IMAGES,
             ["did not fall: 1 in the first epoch, 1.1 in the last"],
         ),
-        ([line()], {"images": {"train": 9, "meta": 12, "test": 300}}, ["12 images for 3 classes, too few"]),
+        ([line()], {"images": {"train": 9, "meta": 12, "test": 300}}, ["12 images for 3 classes, so it says little"]),
         ([line(error=None)], {}, []),
     ],
 )

@@ -44,7 +44,7 @@ def _few_clean(training: Training) -> str | None:
     if not training.stage.learned or not 0 < meta < FEWEST_CLEAN * training.num_classes:
         return None
     return (
-        f"the meta set has {meta} images for {training.num_classes} classes, too few to judge labels by; "
+        f"the meta set has {meta} images for {training.num_classes} classes, so it says little; "
         f"{FEWEST_CLEAN} or more of each class serve better (meta.per_class, or a folder meta/)"
     )
 
