@@ -56,7 +56,9 @@ def system_call(target: Target, chance: random.Random) -> Attack:
     last, count = first + chance.choice([1, 3, 10**6]), [0]
 
     def failing(*given: Any, **named: Any) -> Any:
-        ours = "run" in str(given[0]) or (isinstance(given[0], int) and given[0] > 2) if given else False
+        first_given = given[0] if given else ""
+        opened = isinstance(first_given, int) and first_given > 2
+        ours = opened or str(first_given).startswith(("run", str(target.work)))
         count[0] += ours
         if ours and first < count[0] <= last:
             raise OSError(number, os.strerror(number), str(given[0]))
