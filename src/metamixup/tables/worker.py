@@ -25,8 +25,9 @@ PATIENCE = 60.0  # seconds to wait for a run folder that an orphan of a killed g
 
 
 def main() -> None:
-    answers = sys.stdout
-    with redirect_stdout(sys.stderr):
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints, in whatever language, is no answer
+    with answers, redirect_stdout(sys.stderr):
         for line in sys.stdin:
             job = json.loads(line)
             _answer(answers, carry_out(Path(job["folder"]), job["given"], Reporter(answers)))
