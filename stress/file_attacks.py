@@ -116,7 +116,8 @@ def used(run: Path, chance: random.Random, what: str) -> Attack:
     """A command that reads the run after something was done to it."""
     given = chance.choice(COMMANDS)
     if given[0] == "train" and chance.random() < 0.7:
-        (run / "summary.json").unlink(missing_ok=True)
+        with contextlib.suppress(IsADirectoryError):
+            (run / "summary.json").unlink(missing_ok=True)
     with contextlib.chdir(run.parent):
         done = command(*given)
     return replace(done, what=f"{what}; {done.what}")
