@@ -226,3 +226,9 @@ def test_policies_and_estimators_have_one_list_of_names():
         MetaMixUp(nn.Linear(6, 4), 4, policy=name)
     for name in NAMED:
         assert MetaMixUp(nn.Linear(6, 4), 4, estimator=name).stage.estimator is not None
+
+
+@pytest.mark.parametrize("wrong", [torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1), "ten", 0, 2.5])
+def test_a_number_of_classes_that_is_none_is_told_at_once(wrong):
+    with pytest.raises(UserError, match="num_classes is the number of classes"):
+        MetaMixUp(nn.Linear(6, 4), wrong)

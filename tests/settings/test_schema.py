@@ -60,3 +60,8 @@ def test_every_setting_has_one_dotted_name():
     assert len(known_keys()) == len(set(known_keys()))
     assert {"epochs", "optimizer.lr", "policy.name", "estimator.every", "meta.per_class"} <= set(known_keys())
     assert check({}) == Settings()
+
+
+def test_true_is_no_number():
+    with pytest.raises(UserError, match="epochs: a number is wanted"):
+        check({"epochs": True})

@@ -64,6 +64,8 @@ class MetaMixUp:
         mix_at: str = "input",
         seed: int = 0,
     ):
+        if num_classes is not None and (not isinstance(num_classes, int) or num_classes < 1):
+            raise UserError(f"num_classes is the number of classes, for instance 10, not {num_classes!r:.80}")
         if num_classes is None and loss is soft_cross_entropy:
             raise UserError("without num_classes give the loss of (outputs, targets), for instance loss=mse_loss")
         self.model, self.num_classes, self.loss, self.lr = model, num_classes, loss, lr

@@ -17,7 +17,16 @@ Share = Annotated[float, Field(ge=0, le=1)]
 MOST = 1e30  # beyond, a 32-bit number may overflow
 Positive = Annotated[float, Field(gt=0, le=MOST)]
 NotNegative = Annotated[float, Field(ge=0, le=MOST)]
-Count = Annotated[int, Field(ge=1, le=10**12)]
+
+
+def _no_flag(value: Any) -> Any:
+    """`epochs = true` would be one epoch."""
+    if isinstance(value, bool):
+        raise ValueError("a number is wanted, not true or false")
+    return value
+
+
+Count = Annotated[int, BeforeValidator(_no_flag), Field(ge=1, le=10**12)]
 
 
 def _as_text(value: Any) -> Any:
