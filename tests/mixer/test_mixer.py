@@ -228,7 +228,20 @@ def test_policies_and_estimators_have_one_list_of_names():
         assert MetaMixUp(nn.Linear(6, 4), 4, estimator=name).stage.estimator is not None
 
 
-@pytest.mark.parametrize("wrong", [torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1), "ten", 0, 2.5])
+@pytest.mark.parametrize("wrong", [torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1), "ten", 0, 2.5, True])
 def test_a_number_of_classes_that_is_none_is_told_at_once(wrong):
     with pytest.raises(UserError, match="num_classes is the number of classes"):
         MetaMixUp(nn.Linear(6, 4), wrong)
+
+
+def test_a_number_of_classes_may_come_from_an_array():
+    assert MetaMixUp(nn.Linear(6, 4), np.int64(4), lr=0.1)(*batch(12, 6)).y.shape == (12, 4)
+
+
+def test_asking_about_samples_changes_nothing():
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, lr=0.1)
+    mixer(*batch(12, 6), torch.arange(12))
+    before = mixer.state_dict()["stage"]["samples"]["visits"].clone()
+    assert mixer.trust(torch.arange(1000)).shape == (1000,)
+    assert mixer.stage.samples.of(torch.tensor([3, 999]), 4)[1].tolist() == [True, False]
+    assert torch.equal(mixer.stage.samples.visits, before)

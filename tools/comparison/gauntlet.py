@@ -84,7 +84,7 @@ def _behind(task: Task) -> tuple[str, str, str]:
 
 
 def blended_at_most(task: Task) -> float | None:
-    """The largest share of pairs that the default blended in any epoch, the mean over seeds."""
+    """The largest share of pairs that the default blended in the epochs that are recorded, the mean over seeds."""
     curves = [record["blended"] for record in task.found.get(OURS, {}).values() if record.get("blended")]
     return fmean(max(share for _, share in curve) for curve in curves) if curves else None
 
@@ -92,7 +92,8 @@ def blended_at_most(task: Task) -> float | None:
 def _summary(tasks: Sequence[Task], methods: Sequence[str]) -> str:
     found = [distance for task in tasks if (distance := behind(task)) is not None]
     placed = [ranks(task, methods) for task in tasks]
-    mean_ranks = {method: fmean(r[method] for r in placed if method in r) for method in methods}
+    run = [method for method in methods if any(method in place for place in placed)]
+    mean_ranks = {method: fmean(place[method] for place in placed if method in place) for method in run}
     told = ", ".join(f"{tasks[0].labels[method]} {rank:.2f}" for method, rank in mean_ranks.items())
     return (
         f"to the better of baseline and MixUp {fmean(found):+.2f} points in the mean, {max(found):+.2f} at worst; "

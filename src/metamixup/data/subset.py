@@ -21,6 +21,8 @@ def take_classes(found: DataSet, count: int, seed: int) -> DataSet:
         raise DataError(
             f"{found.name}: {count} classes were asked for, but there are {found.num_classes}; take 2 or more"
         )
+    if any(part.others is not None for part in (found.train, found.test)):
+        raise DataError(f"{found.name}: with labels of people's own, all classes are needed (leave out `classes`)")
     order = torch.randperm(found.num_classes, generator=derived_generator(seed, "classes"))
     kept = order[:count].sort().values
     new = torch.full((found.num_classes,), -1).scatter(0, kept, torch.arange(count))
@@ -29,8 +31,6 @@ def take_classes(found: DataSet, count: int, seed: int) -> DataSet:
         part = part.take((new[part.labels] >= 0).nonzero()[:, 0])
         return replace(part, labels=new[part.labels])
 
-    if any(part.others is not None for part in (found.train, found.test)):
-        raise DataError(f"{found.name}: with labels of people's own, all classes are needed (leave out `classes`)")
     trained = _with_training_images(found, (new[found.train.labels] >= 0).nonzero()[:, 0])
     names = tuple(found.classes[c] for c in kept.tolist())
     return replace(trained, train=renumbered(found.train), test=renumbered(found.test), classes=names)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -33,8 +34,8 @@ class MetaMixUp:
         loss = cross_entropy(model(mixed.x), mixed.y)
 
     The model is never changed: parameters, buffers, gradients, mode and the global random state stay. Samples with an
-    `index` are remembered, so that a look at every fourth batch is enough; without, each batch is looked at as soon as
-    labels are distrusted, and a step then costs about 1.6 MixUp steps instead of 1.1.
+    `index` are remembered, so that a look at every fourth batch is enough; without, each batch is looked at while
+    labels are distrusted or it is not known whether to, and a step then costs about 1.6 MixUp steps instead of 1.1.
 
     model: any module; it may return logits, an object or dictionary that has them, or a tuple that they come first in.
     num_classes: of the labels; None for regression and for several labels a sample, which need a `loss`.
@@ -43,7 +44,8 @@ class MetaMixUp:
     lr: the optimizer, each of whose groups counts with its own rate, or a number; it may also be given in each call.
     policy: a name of `metamixup.choices.POLICIES`, a policy or a stage; "trust" if nothing else is asked for.
     estimator: a name of `metamixup.choices.ESTIMATORS` or an estimator, for policies that learn by ∇λ.
-    every: learn on each k-th step only.
+    every: learn on each k-th step only; the default policy does so twice as often until it is known whether labels are
+        wrong, and half as often once there is little left to learn.
     loss: of (what the model returns, targets), smooth in the targets, since those are blended.
     mix_at: "input", "features" (what the last linear layer is given) or the name of a module whose output is blended;
         the loss is then taken of `mixed.outputs(model)`.
@@ -64,7 +66,9 @@ class MetaMixUp:
         mix_at: str = "input",
         seed: int = 0,
     ):
-        if num_classes is not None and (not isinstance(num_classes, int) or num_classes < 1):
+        if num_classes is not None and (
+            not isinstance(num_classes, Integral) or isinstance(num_classes, bool) or num_classes < 1
+        ):
             raise UserError(f"num_classes is the number of classes, for instance 10, not {num_classes!r:.80}")
         if num_classes is None and loss is soft_cross_entropy:
             raise UserError("without num_classes give the loss of (outputs, targets), for instance loss=mse_loss")

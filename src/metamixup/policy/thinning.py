@@ -24,7 +24,7 @@ class Settling:
     def see(self, rate: float) -> None:
         """The learning rate of a step."""
         self.peak = max(self.peak, rate)
-        self.fallen = rate < self.peak
+        self.fallen = rate < self.peak * (1 - 1e-6)  # a constant rate may be off by rounding
         threshold = self.settle * self.peak
         self.left = min(1.0, rate / threshold) if threshold > 0 else 1.0
 

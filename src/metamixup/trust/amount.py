@@ -10,7 +10,7 @@ at once and without a memory of its own: mixing keeps the trained loss up, so p 
 Both kinds have the same labels, right or wrong, common or rare, so the gap is of the network alone. Once all pairs have
 been blended for a while, or the learning rate has fallen to `settle` of its peak, nobody waits any more. From there on
 p falls with the rate, so that the network ends its training on the samples themselves. A rate that never falls leaves
-no time for that, so until it has begun to fall, at most half of the pairs are blended.
+no time for that, so until it has begun to fall, at most half of the pairs are blended, unless labels are wrong.
 """
 
 import math
@@ -69,7 +69,7 @@ class Amount:
         least."""
         trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
         self.least, before = least, max(least, self.learned)
-        self.known = self.known if self.released else known
+        self.known = self.known if self.released else max(self.known, known)
         if self.released or not len(trained):
             return
         fade = max(0.0, 1 - len(waiting) / self.window)

@@ -65,9 +65,14 @@ class PredictionMemory:
         return torch.cat([self.log_p[seen], self.recent_log_p]), torch.cat([self.labels[seen], self.recent_labels])
 
     def of(self, index: Tensor, columns: int) -> tuple[Tensor, Tensor]:
-        """log p of samples, (n, K), and which of them have any, (n,)."""
-        self.make_room(index, columns)
-        return self.log_p[index], self.visits[index] > 0
+        """log p of samples, (n, K), and which of them have any, (n,). Asking changes nothing: processes ask about
+        samples of their own, and must remember alike."""
+        known = index < len(self.visits)
+        if not bool(known.any()):
+            return torch.zeros(len(index), columns, device=index.device), known
+        place = torch.where(known, index, 0)
+        seen = known & (self.visits[place] > 0)
+        return torch.where(seen[:, None], self.log_p[place], 0), seen
 
     def state_dict(self) -> dict[str, Tensor]:
         names = ("log_p", "labels", "visits", "recent_log_p", "recent_labels")

@@ -101,7 +101,7 @@ class Trust(Stage):
 
     @property
     def forgets(self) -> bool:
-        """The amount outlasts a step, trust does not, if there is any distrust."""
+        """Trust in a sample without an index lasts one step; but there may be nothing to distrust."""
         return self.division.strength > 0 or not self.division.watched
 
     def see(self, rate: float) -> None:
@@ -157,12 +157,13 @@ class Trust(Stage):
         least = min(1.0, BLENDED_PER_WRONG * self.division.strength * self.division.share)
         if pairs.index is not None:
             index = world.gathered(pairs.index)
-            waiting, (_, met) = self.amount.waits(index), self.samples.of(index, min(batch.log_p.shape[1], WIDE))
+            self.samples.make_room(index, columns := min(batch.log_p.shape[1], WIDE))
+            waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
             self.amount.learn(losses[met & ~waiting], losses[waiting], len(self.samples.visits), least)
         elif meta is not None and pairs.meta_labels is not None:
             self.amount.learn(losses, world.gathered(meta.losses(pairs.meta_labels)), 0, least)
         else:
-            self.amount.learned = UNTOLD
+            self.amount.learned, self.amount.least = UNTOLD, least
         self.amount.learned = 0.5 + self.control.signal(self.amount.learned - 0.5)
 
     def _unit(self, batch: Evidence, meta: Evidence) -> float:
@@ -209,7 +210,7 @@ class Trust(Stage):
         if self.division.fit is None or not len(self.samples.visits):
             return torch.ones(len(index))
         log_p, judged = self.samples.of(index, self.samples.log_p.shape[1])
-        labels = self.samples.labels[index]
+        labels = self.samples.labels[torch.where(judged, index, 0)]
         right = self.division.posterior(log_p, labels).gather(1, labels[:, None])[:, 0]
         return torch.where(judged, right, 1.0)
 
