@@ -100,6 +100,21 @@ def test_a_damaged_checkpoint_costs_one_line_and_no_bit(tmp_path, whole):
     assert without_times(tmp_path) == without_times(whole)
 
 
+def test_a_sound_checkpoint_is_not_dropped_for_a_damaged_one(tmp_path, whole):
+    """Damaged twice in a row, with a checkpoint between: the one that the run went on from still serves."""
+    folder = tmp_path / "checkpoints"
+    with pytest.raises(Stop):
+        run(toy_training(), tmp_path, StopAt(6))
+    sound = checkpoint.newest(folder)[0]
+    checkpoint.save(folder, sound.step + 1, {}).write_bytes(b"")
+    with pytest.raises(Stop):
+        run(toy_training(), tmp_path, StopAt(sound.step + 2))
+    checkpoint.save(folder, sound.step + 2, {}).write_bytes(b"")
+    assert checkpoint.newest(folder)[0].step >= sound.step
+    run(toy_training(), tmp_path)
+    assert weights(tmp_path) == weights(whole)
+
+
 def test_no_good_checkpoint_at_all_is_told(tmp_path):
     with pytest.raises(Stop):
         run(toy_training(), tmp_path, StopAt(10))

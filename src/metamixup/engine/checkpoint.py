@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,13 @@ def newest(folder: Path, accept: Callable[[int], bool] = lambda step: True) -> t
         except ValueError:
             damaged.append(path)
     return None, damaged
+
+
+def set_aside(damaged: list[Path]) -> None:
+    """So that it is not one of the newest two, for which a sound one would be dropped."""
+    for path in damaged:
+        with suppress(OSError):
+            path.rename(path.with_name(f"damaged-{path.name}"))
 
 
 def read(path: Path) -> Checkpoint:

@@ -36,6 +36,7 @@ def find_checkpoint(folder: RunFolder, steps_per_epoch: int, say: Callable[[str]
         )
     if damaged and found is not None:
         say(f"{damaged[0].name} is damaged; going on from {found.path.name}")
+        checkpoint.set_aside(damaged)
     return found
 
 
