@@ -93,7 +93,8 @@ def test_a_folder_that_holds_no_run(tmp_path, dark, capsys):
 
 def test_the_split_is_kept_with_the_run(trained):
     split = safetensors.torch.load((trained / "split.safetensors").read_bytes())
-    assert (len(split["meta"]), len(split["unlabelled"])) == (12, 0)
+    assert len(split["train"]) > 0
+    assert (len(split["meta"]), len(split["unlabelled"])) == (0, 0), "nobody vouches for any of these labels"
     assert torch.cat([split["train"], split["meta"]]).unique().numel() == 48
 
 
