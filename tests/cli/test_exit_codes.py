@@ -30,6 +30,13 @@ MISTAKES = {
     "train --data mnist --data-dir nowhere": "no such folder",
     "train --config nowhere.toml": "no such file",
     "train --epoch 3": "--epochs",
+    "train --set optimizer.nesterov=true --set optimizer.momentum=0": "nesterov needs a momentum above 0",
+    "train --set optimizer.lr=1e308": "optimizer.lr = 1e+308",
+    "train --set policy.alpha=1e308": "alpha = 1e+308 is beyond all use",
+    "train --threads 10000": "threads = 10000",
+    "train --nodes 2": "--nodes 2 needs MASTER_ADDR, MASTER_PORT, NODE_RANK",
+    "train --out ~nosuchuser/x": "no HOME, or no such user",
+    "train --data evil\x1b[31m": "evil\\x1b[31m",
     "evaluate .": "no config.toml",
     "ls method": "did you mean 'methods'?",
     "trian": "trian",
@@ -39,9 +46,12 @@ MISTAKES = {
 @pytest.mark.parametrize("line", MISTAKES)
 def test_mistakes(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
     assert run(line.split()) == 2
     captured = capsys.readouterr()
     assert MISTAKES[line] in captured.err
+    assert "\x1b" not in captured.err
     assert captured.err.startswith("error: ")
     assert len(captured.err.strip().splitlines()) <= 2
     assert captured.out == ""
