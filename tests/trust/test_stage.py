@@ -194,11 +194,11 @@ def test_samples_beyond_the_judged_fraction_are_trusted():
     assert trust.tolist() == pytest.approx([0.25, 0.75, 1.0, 1.0], abs=1e-3)
 
 
-def overfitting(stage: Trust, indexed: bool = True) -> Trust:
+def overfitting(stage: Trust, indexed: bool = True, looks: int = 40) -> Trust:
     """After steps in which samples that wait, or meta images, were predicted worse than those that are trained on."""
     labels = torch.eye(3)[torch.arange(600) % 3]
     stage.amount.settling.fallen = True
-    for _ in range(40):
+    for _ in range(looks):
         pairs = Pairs(torch.arange(600), labels, torch.arange(600) if indexed else None, None, labels[:90])
         sure, unsure = (torch.softmax(k * labels, 1).log() for k in (3.0, 1.0))
         waiting = stage.amount.waits(torch.arange(600)) if indexed else torch.zeros(600, dtype=torch.bool)
@@ -212,6 +212,12 @@ def overfitting(stage: Trust, indexed: bool = True) -> Trust:
 def test_all_pairs_are_blended_where_the_network_knows_only_what_it_trained_on_and_none_by_the_control(indexed: bool):
     assert overfitting(Trust(), indexed).amount.share == 1
     assert overfitting(Reverse(Trust()).policy, indexed).amount.share == 0
+
+
+def test_a_control_turns_an_amount_once():
+    stage = overfitting(Reverse(Trust()).policy)
+    stage.amount.released = True
+    assert {overfitting(stage, looks=1).amount.learned for _ in range(3)} == {0.0}
 
 
 def test_samples_that_wait_are_not_trained_on():

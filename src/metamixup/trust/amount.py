@@ -63,15 +63,15 @@ class Amount:
         share = 0.0 if self.released else min(MOST, max(LEAST, WAITING / max(1, self.known)))
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
-    def learn(self, trained: Tensor, waiting: Tensor, known: int, least: float = 0.0) -> None:
+    def learn(self, trained: Tensor, waiting: Tensor, known: int, least: float = 0.0) -> bool:
         """trained, waiting: (n,), (m,) losses of unblended samples at this moment, the former of samples met before:
         nothing is known by heart at first sight; known: how many samples there are, by their index; least: what p is at
-        least."""
+        least. Was p drawn anew?"""
         trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
         self.least, before = least, max(least, self.learned)
         self.known = self.known if self.released else max(self.known, known)
         if self.released or not len(trained):
-            return
+            return False
         fade = max(0.0, 1 - len(waiting) / self.window)
         for sums, losses in ((self.trained, trained), (self.waiting, waiting)):
             sums.mul_(fade).add_(torch.tensor([float(losses.double().sum()), float(len(losses))], dtype=torch.float64))
@@ -79,6 +79,7 @@ class Amount:
         self.learned = min(1.0, max(0.0, (self.gap - LOW) / (HIGH - LOW))) if self.heard >= FEWEST else 0.0
         self.full = self.full + len(waiting) if max(least, self.learned) == before == 1 else 0
         self.released = known > 0 and self.full >= self.window
+        return True
 
     @property
     def window(self) -> float:

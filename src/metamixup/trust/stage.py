@@ -92,8 +92,7 @@ class Trust(Stage):
 
     @property
     def due(self) -> bool:
-        """Twice as often until it is known whether labels are wrong, before the network has learned them by heart; half
-        as often once there is little left to learn."""
+        """Twice as often until it is known whether labels are wrong, half as often once little is left to learn."""
         if not self.division.watched:
             return self.steps % math.ceil(self.every / 2) == 0
         at_rest = self.amount.released and not self.division.strength
@@ -159,12 +158,13 @@ class Trust(Stage):
             index = world.gathered(pairs.index)
             self.samples.make_room(index, columns := min(batch.log_p.shape[1], WIDE))
             waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
-            self.amount.learn(losses[met & ~waiting], losses[waiting], len(self.samples.visits), least)
+            anew = self.amount.learn(losses[met & ~waiting], losses[waiting], len(self.samples.visits), least)
         elif meta is not None and pairs.meta_labels is not None:
-            self.amount.learn(losses, world.gathered(meta.losses(pairs.meta_labels)), 0, least)
+            anew = self.amount.learn(losses, world.gathered(meta.losses(pairs.meta_labels)), 0, least)
         else:
-            self.amount.learned, self.amount.least = UNTOLD, least
-        self.amount.learned = 0.5 + self.control.signal(self.amount.learned - 0.5)
+            anew, self.amount.learned, self.amount.least = False, UNTOLD, least
+        if anew:
+            self.amount.learned = 0.5 + self.control.signal(self.amount.learned - 0.5)
 
     def _unit(self, batch: Evidence, meta: Evidence) -> float:
         """The root mean square of gains over the run: in units of its own, a batch that says nothing would look as if
