@@ -1,6 +1,6 @@
 import torch
 
-from metamixup.seeding import derived_generator, derived_seed
+from metamixup.seeding import derived_generator, derived_seed, seed_everything
 
 
 def test_the_same_purpose_gives_the_same_numbers_and_another_does_not():
@@ -10,3 +10,12 @@ def test_the_same_purpose_gives_the_same_numbers_and_another_does_not():
     assert len({derived_seed(s, w, t) for s in range(9) for w in ("a", "b") for t in range(9)}) == 9 * 2 * 9
     # names and numbers cannot run into one another
     assert derived_seed(1, 23) != derived_seed(12, 3)
+
+
+def test_seeding_is_torchs_own_but_queues_nothing_for_devices_that_are_not_there():
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    queued = len(torch.cuda._queued_calls)
+    seed_everything(3)
+    assert torch.equal(torch.rand(4), expected)
+    assert len(torch.cuda._queued_calls) == queued

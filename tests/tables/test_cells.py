@@ -68,6 +68,12 @@ def test_methods_that_are_asked_for_run_in_every_column():
     ]
 
 
+def test_but_not_in_columns_that_their_row_is_not_meant_for():
+    rows = {**RECIPE.rows, "extra": RECIPE.rows["extra"].model_copy(update={"columns": ("digits-50",), "bound": True})}
+    cells = plan_cells(RECIPE.model_copy(update={"rows": rows}), Choice(methods=("extra",)))
+    assert [(cell.name, cell.bound) for cell in cells] == [("digits-50/cnn-bn/extra", True)]
+
+
 @pytest.mark.parametrize(
     ("choice", "message"),
     [

@@ -16,6 +16,11 @@ def test_a_control_never_wins():
     assert best_of([control]) is None
 
 
+def test_a_bound_never_wins():
+    ours, bound = entry("trustmix", (2.0, 2.0, 2.0)), entry("mixup-right", (1.0, 1.0, 1.0), bound=True)
+    assert best_of([bound, ours]) is ours
+
+
 def test_nothing_is_best_below_three_seeds():
     few, many = entry("mixup", (1.0, 1.0)), entry("baseline", (2.0, 2.0, 2.0))
     assert best_of([few, many]) is None
@@ -51,7 +56,13 @@ def test_two_seeds_make_nothing_sure():
 
 def test_an_entry_survives_its_way_through_json():
     whole = entry(
-        "metamixup", (1.0, 2.0, 4.0), "reverse", std=1.0, difference=Difference(-1.0, -2.0, -0.5, 3), against="m"
+        "metamixup",
+        (1.0, 2.0, 4.0),
+        "reverse",
+        std=1.0,
+        difference=Difference(-1.0, -2.0, -0.5, 3),
+        against="m",
+        bound=True,
     )
     assert from_json(json.loads(json.dumps(to_json(whole)))) == whole
     assert to_json(whole)["cell"] == "digits/cnn3/metamixup:reverse"

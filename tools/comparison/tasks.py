@@ -88,7 +88,7 @@ def _task(name: str, cells: list[Cell], seeds: int, claimed: bool, found: dict[s
         seeds=seeds,
         labels={cell.method: cell.label for cell in cells},
         learning={cell.method: learning(cell) for cell in cells},
-        controls=frozenset(cell.method for cell in cells if cell.control),
+        controls=frozenset(cell.method for cell in cells if cell.control or cell.bound),
         found={cell.method: found.get(cell.name, {}) for cell in cells},
     )
 

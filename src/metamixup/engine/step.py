@@ -16,7 +16,7 @@ from metamixup.engine.training import Source, Training
 from metamixup.meta import learning_rates
 from metamixup.methods.method import Batch, Net
 from metamixup.mixing import Mixture, Pairs, smoothed, soft_cross_entropy, soft_labels
-from metamixup.seeding import derived_generator, derived_seed
+from metamixup.seeding import derived_generator, derived_seed, seed_everything
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Stepper:
     def _begin(self, step: int) -> float:
         """The learning rate of the step; dropout too is a function of the step."""
         t = self.training
-        torch.manual_seed(derived_seed(t.seed, "step", step, self.runtime.rank))
+        seed_everything(derived_seed(t.seed, "step", step, self.runtime.rank))
         t.model.train()
         rate = t.schedule.apply(t.optimizer, step)
         t.stage.see(rate)

@@ -26,7 +26,7 @@ BUDGETS = ("cpu",)  # beside the paper's own
 @dataclass(frozen=True)
 class Cell:
     """One number of a table: a row of the recipe in a column, or a control of that row. `given` are the dotted settings
-    of its runs; `cost` is what a run is expected to take, `seeds` how many there are."""
+    of its runs; `cost` is what a run is expected to take, `seeds` how many there are; a `bound` is no contender."""
 
     column: str
     model: str
@@ -39,6 +39,7 @@ class Cell:
     score: str = "test_error"
     control: str = ""
     seeds: int = 1
+    bound: bool = False
 
     @property
     def task(self) -> str:
@@ -113,7 +114,7 @@ def plan_cells(recipe: Recipe, choice: Choice) -> list[Cell]:
         _cell(recipe, choice, variant, column, *planned)
         for column in variant.columns
         for planned in offered.values()
-        if planned in (chosen or _rows_of(recipe, column, controls))
+        if planned in (chosen or _rows_of(recipe, column, controls)) and _applies(recipe, planned[0], column)
     ]
     for pattern in choice.only:
         if not any(fnmatchcase(cell.name, pattern) for cell in cells):
@@ -166,10 +167,13 @@ def _with_controls(recipe: Recipe, row: str, controls: bool) -> list[tuple[str, 
     return [(row, ""), *((row, control) for control in recipe.rows[row].controls if controls)]
 
 
+def _applies(recipe: Recipe, row: str, column: Column) -> bool:
+    return not recipe.rows[row].columns or column.name in recipe.rows[row].columns
+
+
 def _rows_of(recipe: Recipe, column: Column, controls: bool) -> set[tuple[str, str]]:
     usual = [name for name, row in recipe.rows.items() if not row.on_demand]
     chosen = set(column.rows or column.published or usual)
-    chosen = {name for name in chosen if not recipe.rows[name].columns or column.name in recipe.rows[name].columns}
     chosen |= {name for name, row in recipe.rows.items() if row.beside in chosen}
     return {planned for row in chosen for planned in _with_controls(recipe, row, controls)}
 
@@ -197,7 +201,8 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
     # Where a run is evaluated once, at its end, the median of its evaluations is its last epoch.
     score = row.score if given.get("evaluate_every", 1) < given.get("epochs", 2) else "test_error"
     seeds = column.seeds or variant.seeds_of.get(controlled(name, control), variant.seeds)
-    return Cell(column.title, column.model, name, label, given, published, cost, row.against, score, control, seeds)
+    kind = {"control": control, "seeds": seeds, "bound": row.bound}
+    return Cell(column.title, column.model, name, label, given, published, cost, row.against, score, **kind)
 
 
 def _published(recipe: Recipe, column: Column, row: str) -> Published | None:

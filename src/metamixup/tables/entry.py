@@ -38,7 +38,7 @@ class Difference:
 class Entry:
     """A method on a task (data/model). `control` is empty for a contender, else the name of what was taken from its
     policy; `learning` says where λ came from; `score` is the number of a run that counts; `against` is the method that
-    the difference is taken to. What has not been measured is None or empty."""
+    the difference is taken to; a `bound` is no contender. What has not been measured is None or empty."""
 
     task: str
     method: str
@@ -63,6 +63,7 @@ class Entry:
     seconds: float | None = None
     cost_ratio: float | None = None
     against: str = ""
+    bound: bool = False
     difference: Difference | None = None
 
     @property
@@ -90,8 +91,8 @@ def split_control(name: str) -> tuple[str, str]:
 
 
 def best_of(entries: Sequence[Entry]) -> Entry | None:
-    """The contender with the lowest mean error. Controls are none, and neither is what rests on too few seeds."""
-    contenders = [e for e in entries if e.mean is not None and not e.control]
+    """The contender with the lowest mean error. Controls and bounds are none, nor is what rests on too few seeds."""
+    contenders = [e for e in entries if e.mean is not None and not e.control and not e.bound]
     best = min(contenders, key=lambda e: e.mean or 0.0, default=None)
     return best if best is not None and len(best.seeds) >= FEWEST_SEEDS else None
 
@@ -153,6 +154,7 @@ def from_json(found: Any) -> Entry | None:
         errors=errors,
         processors=_list(found.get("processors"), str),
         versions=_list(found.get("versions"), str),
+        bound=found.get("bound") is True,
         difference=_difference(found.get("paired_vs_mixup"), len(seeds)),
         provenance=str(found["provenance"]) if found.get("provenance") else None,
         **measured,

@@ -41,8 +41,8 @@ class Row(Part):
     """A method with its settings. `beside` names the row next to which it runs in every column; `controls` are run
     as rows of their own on demand; `cost` is the expected time of a run, the baseline's being 1. `against` is the row
     that its difference is taken to, where it is not the recipe's; `score` is the number of a run that counts;
-    `on_demand` rows run only where they are named, rows with `columns` only in
-    those."""
+    `on_demand` rows run only where they are named, rows with `columns` only in those. A `bound` knows what nobody can
+    know, and is no contender."""
 
     method: str | None = None
     label: str | None = None
@@ -53,6 +53,7 @@ class Row(Part):
     score: Literal["test_error", "test_error_median"] = "test_error"
     on_demand: bool = False
     columns: tuple[str, ...] = ()
+    bound: bool = False
     cost: float = 1.0
 
 

@@ -38,6 +38,7 @@ def _entry(cell: Cell, summaries: Summaries, reference: str, baseline: str) -> E
         provenance=(published.mark or "paper") if published else None,
         cost_ratio=round(cost / usual, 6) if cost and usual else None,
         against=reference,
+        bound=cell.bound,
         difference=None if cell.method == reference else paired(differences),
     )
 

@@ -33,7 +33,7 @@ LEAN = 100.0  # samples of each class by which T leans towards mistakes that are
 FIRST_ROUNDS, ROUNDS = 40, 6  # of expectation–maximisation: from nothing, and from where it was
 DIVIDES = (0.2, 0.6)  # the share of what there is to know about 'right or wrong': too little, enough
 BEYOND_CHANCE = (0.04, 0.1)  # the share of labels that look wrong: of hard samples alone, surely of wrong ones too
-MOST = 20_000  # samples that a fit looks at
+MOST = 10_000  # samples that a fit looks at
 WATCHED = 3  # fits, over which the share of wrong labels must not fall
 STEADY = (0.65, 0.8)  # share of wrong labels now : two fits ago. A network that still learns finds ever fewer of them
 
@@ -106,9 +106,9 @@ class Division:
         self.shares = [*self.shares, surely][-WATCHED:]
 
     def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:
-        tried = [0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
-        if self.fit is not None:
-            tried = [self.likeliest / 1.12, self.likeliest, self.likeliest * 1.12]
+        tried = [self.likeliest / 1.12, self.likeliest, self.likeliest * 1.12]
+        if self.fit is None:  # one long fit, from which the others start
+            self.fit, tried = self._explain(log_p, labels, UNSURE), [0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
         best = max((self._explain(log_p, labels, tau) for tau in tried), key=lambda fit: fit.likelihood)
         self.likeliest, self.most = min(max(best.tau, 0.1), 3.0), max(self.most, best.share)
         return max(0.1, min(best.tau, UNSURE * (1 - self.most)))
