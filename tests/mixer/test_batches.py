@@ -73,12 +73,14 @@ def test_what_is_no_batch_is_told(wrong):
 def test_an_index_is_a_list_an_array_or_a_tensor(index):
     assert index_of(index, 3).tolist() == [1, 0, 2]
     assert index_of(index, 3).dtype == torch.int64
+    assert index_of([], 0).dtype == torch.int64, "of an empty batch"
 
 
 @pytest.mark.parametrize(
     ("index", "told"),
     [
         ([0, -1, 2], "at least 0"),
+        ([0, 2**40, 2], "not an identifier or a hash"),
         ([0, 1], r"needs \(3,\)"),
         ([0.0, 1.0, 2.0], "whole numbers"),
         ([True, False, True], "whole numbers"),

@@ -157,6 +157,27 @@ def test_a_restored_mixer_goes_on_where_it_was():
     assert torch.equal(a.partner, b.partner)
 
 
+@pytest.mark.parametrize("policy", ["trust", "persistent"])
+def test_state_of_another_version_is_refused_in_a_sentence_and_leaves_the_mixer_as_it_was(policy):
+    model, (x, y) = nn.Linear(6, 4), batch(6, 6)
+    mixer, twin = (MetaMixUp(model, 4, meta=batch(6, 6), lr=0.1, policy=policy) for _ in range(2))
+    state = mixer.state_dict()
+    del state["stage"]["steps"]
+    for wrong in ({}, {"stage": None}, state, MetaMixUp(model, 4, policy="beta").state_dict()):
+        with pytest.raises(UserError, match=r"not saved by .* of this version"):
+            mixer.load_state_dict(wrong)
+    assert torch.equal(mixer(x, y).lam, twin(x, y).lam)
+
+
+@pytest.mark.parametrize("index", [[], np.arange(0), torch.arange(0)])
+def test_the_first_batch_may_be_empty(index):
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, meta=batch(6, 6), lr=0.1)
+    assert mixer(*batch(0, 6), index).y.shape == (0, 4)
+    for _ in range(2):
+        mixer(*batch(12, 6), torch.arange(12))
+    assert mixer.stage.samples.count == 12
+
+
 def test_a_plain_policy_needs_no_meta_batch_and_a_learned_one_says_that_it_does():
     model = nn.Linear(6, 4)
     x, y = batch(6, 6)

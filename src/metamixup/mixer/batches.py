@@ -1,7 +1,7 @@
 """Batches as users have them: tensors, tuples, dictionaries; with an index, and with labels among them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from metamixup.mixing import Mixture
 LABELS = ("labels", "label", "targets", "target", "y")
 INDEX = ("index", "idx")
 MASKS = ("attention_mask", "mask")
+MOST_SAMPLES = 10**9  # a larger index is an identifier or a hash: a row is kept for every position below it
 
 Inputs = Any  # a tensor, a tuple of tensors, or a dictionary of them
 
@@ -65,6 +66,21 @@ def parted(batch: Any) -> Samples:
     return Samples(*batch)
 
 
+def arranged(x: Any, y: Any, more: tuple[Any, ...], index: Any, meta_index: Any) -> tuple[Samples, Samples | None]:
+    """The batch and, where it was given, the meta batch."""
+    if y is None:
+        batch = parted(x)
+    elif len(more) == 1:
+        batch = Samples(x, y, more[0])
+    elif len(more) in (0, 2):
+        batch = Samples(x, y)
+    else:
+        raise UserError("call mixer(x, y, index) or mixer(x, y, x_meta, y_meta, index=index)")
+    batch = batch if index is None else replace(batch, index=index)
+    given = len(more) == 2 and more[0] is not None
+    return batch, Samples(more[0], more[1], meta_index) if given else None
+
+
 def index_of(index: Any, n: int, what: str = "index") -> Tensor:
     """A list, an array or a tensor of n positions as a tensor, (n,)."""
     try:
@@ -73,12 +89,17 @@ def index_of(index: Any, n: int, what: str = "index") -> Tensor:
         raise UserError(
             f"{what} is a list, an array or a tensor of whole numbers, not a {type(index).__name__}"
         ) from error
-    if found.is_floating_point() or found.dtype == torch.bool or found.is_complex():
+    if found.numel() and (found.is_floating_point() or found.dtype == torch.bool or found.is_complex()):
         raise UserError(f"{what} holds positions in the data set, whole numbers, not {found.dtype}")
     if found.shape != (n,):
         raise UserError(f"{what} has the shape {tuple(found.shape)}; a batch of {n} samples needs ({n},)")
     if n and int(found.min()) < 0:
         raise UserError(f"{what} holds {int(found.min())}; positions in the data set are at least 0")
+    if n and int(found.max()) >= MOST_SAMPLES:
+        raise UserError(
+            f"{what} holds {int(found.max())}; an index is the place of a sample in the data set, 0 to N − 1, "
+            "not an identifier or a hash: metamixup.Indexed(dataset) counts them"
+        )
     return found.long()
 
 

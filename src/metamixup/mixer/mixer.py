@@ -1,7 +1,6 @@
 """MetaMixUp for a training loop of one's own: three lines, any `nn.Module`, any tensor input."""
 
 import math
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -102,7 +101,7 @@ class MetaMixUp:
         x_meta, y_meta: the meta batch, where it is not drawn from `meta`; meta_index: its positions in the meta set;
         lr: as in the constructor.
         """
-        batch, meta = _arranged(x, y, more, index, meta_index)
+        batch, meta = batches.arranged(x, y, more, index, meta_index)
         x, n = batch.x, batches.size_of(batch.x)
         targets, point = self._targets(batch.y, x), self._blend_point(x)
         device = batches.tensors_of(x)[0].device
@@ -203,25 +202,19 @@ class MetaMixUp:
         return {"stage": self.stage.state_dict(), "generator": self.generator.get_state(), "meta": meta}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.stage.load_state_dict(state["stage"])
-        self.generator.set_state(state["generator"])
+        """UserError, and the mixer stays as it was, if the state is of another policy or version."""
+        before = self.stage.state_dict()
+        try:
+            self.stage.load_state_dict(state["stage"])
+            self.generator.set_state(state["generator"])
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            self.stage.load_state_dict(before)
+            raise UserError(
+                f"this state was not saved by {type(self.stage).__name__} of this version of metamixup (see {error}): "
+                "go on with the version and policy that saved it, or leave it out, and the mixer learns anew"
+            ) from error
         if self.meta is not None:
             self.meta.steps = int(state.get("meta", 0))
-
-
-def _arranged(x: Any, y: Any, more: tuple[Any, ...], index: Any, meta_index: Any) -> tuple[Samples, Samples | None]:
-    """The batch and, where it was given, the meta batch."""
-    if y is None:
-        batch = batches.parted(x)
-    elif len(more) == 1:
-        batch = Samples(x, y, more[0])
-    elif len(more) in (0, 2):
-        batch = Samples(x, y)
-    else:
-        raise UserError("call mixer(x, y, index) or mixer(x, y, x_meta, y_meta, index=index)")
-    batch = batch if index is None else replace(batch, index=index)
-    given = len(more) == 2 and more[0] is not None
-    return batch, Samples(more[0], more[1], meta_index) if given else None
 
 
 def _meta_index(index: Any, labels: Tensor) -> Tensor:

@@ -33,6 +33,8 @@ class PredictionMemory:
             self.recent_labels = torch.cat([self.recent_labels.to(labels.device), labels])[-RECENT:]
             return
         index = index[finite]
+        if not len(index):  # an empty batch, which says nothing of how wide the tables are
+            return
         self.make_room(index, log_p.shape[1])
         rate = (1 / (self.visits[index] + 1)).clamp_min(self.rate)
         self.log_p[index] += rate[:, None] * (log_p - self.log_p[index])
