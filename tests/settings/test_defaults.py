@@ -8,6 +8,7 @@ from metamixup.settings.defaults import photo_defaults
 from metamixup.settings.dotted import flat
 from metamixup.settings.methods import METHODS
 from metamixup.settings.resolve import resolve
+from metamixup.trust import Trust
 
 LEARNING = ("model", "epochs", "batch_size", "augment", "optimizer")
 
@@ -53,6 +54,12 @@ def test_photos_with_a_name_are_learned_like_own_ones_unless_a_model_is_named(da
     assert (resolve({"data": data}).model, resolve({"data": data}).epochs) == ("photo-resnet8", 10)
     named = resolve({"data": data, "model": "preact-resnet18"})
     assert (named.epochs, named.optimizer.nesterov, named.augment.shift) == (30, False, 0)
+
+
+def test_a_meta_batch_has_the_size_that_the_policy_names():
+    assert resolve({"batch_size": 64}).meta.batch_size == Trust.meta_batch(64) == 64 * Trust.meta_share
+    assert resolve({"batch_size": 4}).meta.batch_size == 2, "one image alone cannot be judged by another"
+    assert resolve({"method": "metamixup"}).meta.batch_size is None, "the run's own"
 
 
 def test_cnn3_warms_up_at_a_low_rate_on_photos(own_images):

@@ -3,6 +3,7 @@
 `meta.algorithm.MetaStage` is Algorithm 1 around a policy; `trust.Trust` is the product's own.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -42,6 +43,11 @@ class Stage:
     steps = 0  # so far
     ignored = 0  # steps whose gradient was not finite, so that nothing was learned from them
     meta_share = 1.0  # size of a meta batch that is enough, as a share of the batch
+
+    @classmethod
+    def meta_batch(cls, n: int) -> int:
+        """How many meta images are enough beside a batch of n."""
+        return max(2, math.ceil(cls.meta_share * n))
 
     def pace(self, every: int, fraction: float = 1.0) -> None:
         """Sets how often it learns, and from how much of a batch."""

@@ -1,6 +1,5 @@
 """MetaMixUp for a training loop of one's own: three lines, any `nn.Module`, any tensor input."""
 
-import math
 from numbers import Integral
 from typing import Any
 
@@ -142,7 +141,7 @@ class MetaMixUp:
         if given is not None:
             return given
         if self.meta is not None:
-            return self.meta.next(max(2, math.ceil(self.stage.meta_share * n)))
+            return self.meta.next(self.stage.meta_batch(n))
         if self.stage.needs_meta:
             raise UserError(
                 "this step learns λ, so it needs a meta batch: MetaMixUp(…, meta=(x, y)), or "

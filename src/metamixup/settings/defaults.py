@@ -81,14 +81,14 @@ def model_defaults(model: str, by_data: dict[str, Any]) -> dict[str, Any]:
 
 
 def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
-    """What suits a policy: the estimator and the rhythm that its class names. Half a meta batch is enough for trust. No
-    policy decides which images are trained on."""
+    """What suits a policy: the estimator, the rhythm and the size of a meta batch that its class names. No policy decides
+    which images are trained on."""
     maker = policy_maker(name)
     suits = {
         "estimator.name": getattr(maker, "default_estimator", Policy.default_estimator) or "evidence",
         "estimator.every": getattr(maker, "every", Policy.every),
     }
-    return suits | ({"meta.batch_size": max(batch_size // 2, 2)} if name == "trust" else {})
+    return suits | ({"meta.batch_size": maker.meta_batch(batch_size)} if hasattr(maker, "meta_batch") else {})
 
 
 def meta_defaults(policy: str, given: dict[str, Any], own: Glance | None) -> dict[str, Any]:
