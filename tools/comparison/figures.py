@@ -1,4 +1,5 @@
-"""The figures of a comparison: paired differences, what right and wrong labels weighed, which pairs were mixed."""
+"""The figures of a comparison: paired differences, what right and wrong labels weighed, how much and which pairs were
+mixed."""
 
 import io
 import textwrap
@@ -11,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from metamixup.analysis.style import COLOURS, REFERENCE, SEQUENTIAL, label, panels, styled
+from tools.comparison.amount import FIXED, blended_by_epoch
 from tools.comparison.rivals import RIVALS, against
 from tools.comparison.tables import label_weights
 from tools.comparison.tasks import OURS, Task
@@ -73,6 +75,25 @@ def classes(tasks: Sequence[Task]) -> Figure:
     return figure
 
 
+def amount(tasks: Sequence[Task]) -> Figure:
+    """The share of pairs that the default blended, and the fixed share that was best in hindsight."""
+    chosen = [task for task in tasks if blended_by_epoch(task) and not task.imperfect]
+    figure, axes = _grid(len(chosen), 3, 1.9)
+    for axis, task in zip(axes, chosen, strict=True):
+        told = blended_by_epoch(task)
+        axis.plot(list(told), list(told.values()), color=COLOURS[0], label="learned")
+        means = {share: mean for method, share in FIXED.items() if (mean := task.mean(method)) is not None}
+        if means:
+            axis.axhline(
+                min(means, key=means.__getitem__), color=REFERENCE, ls=":", label="best fixed, before it settles"
+            )
+        label(axis, in_lines(task.title), "epoch", "share of pairs")
+        axis.set_ylim(-0.03, 1.03)
+    if chosen:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
 def pairs(tasks: Sequence[Task]) -> Figure:
     """Mixing by class pair over the run, mean over seeds: the first image's class down, the second's across."""
     tables = [(task.title, table) for task in tasks if (table := _pair_table(task)) is not None]
@@ -125,7 +146,7 @@ def _pair_table(task: Task) -> np.ndarray | None:
 
 
 FIGURES: dict[str, Callable[[Sequence[Task]], Figure]] = {
-    f"figure-{draw.__name__}": draw for draw in (differences, labels, classes, pairs)
+    f"figure-{draw.__name__}": draw for draw in (differences, labels, classes, amount, pairs)
 }
 
 

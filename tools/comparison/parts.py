@@ -6,16 +6,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metamixup.errors import unknown
+from tools.comparison.amount import amount
 from tools.comparison.gauntlet import gauntlet, summary
 from tools.comparison.tables import TABLES
 from tools.comparison.tasks import read_tasks
+from tools.comparison.wrong_labels import rival_differences, wrong_labels
 
-ALL_TABLES = {**TABLES, "gauntlet": gauntlet, "gauntlet-summary": summary}
+ALL_TABLES = {
+    **TABLES,
+    "gauntlet": gauntlet,
+    "gauntlet-summary": summary,
+    "amount": amount,
+    "wrong-labels": wrong_labels,
+    "wrong-labels-rivals": rival_differences,
+}
 # What is to be seen on each, for readers who cannot.
 FIGURES = {
     "figure-differences": "Paired differences of the test error with their 95 % intervals, by rival and task",
     "figure-labels": "The weight of right and of wrong labels over the epochs, by task",
     "figure-classes": "How much pairs of the same class and of two classes were mixed over the epochs, by task",
+    "figure-amount": "The share of blended pairs over the epochs, by task",
     "figure-pairs": "How much each pair of classes was mixed over the run, by task",
 }
 

@@ -201,8 +201,8 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
     # Where a run is evaluated once, at its end, the median of its evaluations is its last epoch.
     score = row.score if given.get("evaluate_every", 1) < given.get("epochs", 2) else "test_error"
     seeds = column.seeds or variant.seeds_of.get(controlled(name, control), variant.seeds)
-    kind = {"control": control, "seeds": seeds, "bound": row.bound}
-    return Cell(column.title, column.model, name, label, given, published, cost, row.against, score, **kind)
+    parts = (label, given, published, cost, row.against, score, control, seeds, row.bound)
+    return Cell(column.title, column.model, name, *parts)
 
 
 def _published(recipe: Recipe, column: Column, row: str) -> Published | None:

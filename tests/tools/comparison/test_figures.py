@@ -18,8 +18,9 @@ def test_all_figures_are_known_to_the_parts():
 
 @pytest.mark.parametrize("name", figures.FIGURES)
 def test_figures_of_all_and_of_nothing(name):
-    found = tasks(winning("clean0") + records("noisy0", "trustmix", [1.0], **TOLD))
+    blended = records("clean0", "trustmix", [1.0], blended=[[[1, 0.0], [2, 0.7]]])
+    found = tasks(winning("clean0") + blended + records("noisy0", "trustmix", [1.0], **TOLD))
     drawn = figures.as_svg(figures.FIGURES[name], found)
-    assert "40 % of labels replaced" in drawn
+    assert ("Digits" if name == "figure-amount" else "40 % of labels replaced") in drawn
     assert figures.as_svg(figures.FIGURES[name], found) == drawn
     assert "<svg" in figures.as_svg(figures.FIGURES[name], tasks([]))

@@ -1,0 +1,75 @@
+"""What wrong labels cost: rivals, the default with and without a clean set, and the bounds of those who know."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from metamixup.tables.entry import FEWEST_SEEDS
+from metamixup.tables.table_files import difference_text
+from metamixup.tables.text_table import Field, TextTable, as_markdown, bold
+from tools.comparison.tasks import BASELINE, OURS, Task
+from tools.comparison.tuned import tuned_mixup
+
+ALONE, LEFT_OUT, RIGHT = "trustmix-alone", "mixup-left-out", "mixup-right"
+RIVALS = ("elr", "elr+mixup", "gce+mixup", "bootstrapping")
+TUNED = "best-α MixUp"
+
+
+def wrong_labels(tasks: Sequence[Task]) -> str:
+    """Test errors, and how much of the distance from the best-α MixUp to all labels right is closed."""
+    run = [task for task in tasks if _means(task).keys() >= {TUNED, OURS, RIGHT}]
+    if not run:
+        return "Nothing has been run yet.\n"
+    shown = [m for m in (BASELINE, TUNED, *RIVALS, ALONE, OURS, LEFT_OUT, RIGHT) if any(m in _means(t) for t in run)]
+    head = ("test error, %", *(TUNED if m == TUNED else run[0].labels[m] for m in shown), "closed", "without", "seeds")
+    rows = [_row(task, shown) for task in run]
+    closed = [_closed(task, method) for method in (OURS, ALONE) for task in run]
+    told = [share for share in closed[: len(run)] if share is not None]
+    alone = [share for share in closed[len(run) :] if share is not None]
+    said = f"Closed in the mean: {fmean(told):.0%}" + (f", without a clean set {fmean(alone):.0%}" if alone else "")
+    return as_markdown(TextTable(head, rows, 1)) + f"\n{said}.\n"
+
+
+def rival_differences(tasks: Sequence[Task]) -> str:
+    """The default minus each rival, paired by seed, with what a run costs beside one of MixUp."""
+    run = [task for task in tasks if any(task.values(rival) for rival in RIVALS)]
+    if not run:
+        return "Nothing has been run yet.\n"
+    rivals = [rival for rival in RIVALS if any(task.values(rival) for task in run)]
+    rows: list[list[Field]] = []
+    for task in run:
+        found = [task.difference(OURS, rival) for rival in rivals]
+        texts = ["missing" if f is None else difference_text(f) for f in found]
+        sure = [f is not None and f.sure and f.seeds >= FEWEST_SEEDS for f in found]
+        rows.append([task.title, *(bold(t) if s else t for t, s in zip(texts, sure, strict=True))])
+    costs = [["CPU time, MixUp's being 1", *(f"{_cost(run, rival):.2f}" for rival in rivals)]]
+    costs += [["… of TrustMix", *(f"{_cost(run, OURS):.2f}" for _ in rivals)]]
+    return as_markdown(TextTable(("TrustMix minus …, points", *(run[0].labels[r] for r in rivals)), [*rows, *costs], 1))
+
+
+def _means(task: Task) -> dict[str, float]:
+    """By method, over the seeds that all of them have; the tuned MixUp is another row on each task."""
+    tuned = tuned_mixup(task)
+    rows = {m: m for m in (BASELINE, *RIVALS, ALONE, OURS, LEFT_OUT, RIGHT)} | ({TUNED: tuned.method} if tuned else {})
+    seeds = task.shared(list(rows.values()))
+    means = {name: task.mean(row, seeds=seeds) for name, row in rows.items()}
+    return {name: mean for name, mean in means.items() if mean is not None}
+
+
+def _closed(task: Task, method: str) -> float | None:
+    means = _means(task)
+    return (means[TUNED] - means[method]) / (means[TUNED] - means[RIGHT]) if method in means else None
+
+
+def _row(task: Task, shown: Sequence[str]) -> list[Field]:
+    means, shares = _means(task), (_closed(task, OURS), _closed(task, ALONE))
+    tuned = tuned_mixup(task)
+    seeds = task.shared([*(m for m in shown if m != TUNED), tuned.method if tuned else None])
+    fields: list[Field] = [f"{means[method]:.2f}" if method in means else "missing" for method in shown]
+    return [task.title, *fields, *("–" if s is None else f"{s:.0%}" for s in shares), str(len(seeds))]
+
+
+def _cost(tasks: Sequence[Task], method: str) -> float:
+    """The mean over the tasks that have it."""
+    pairs = [(t.mean(method, "cpu_seconds"), t.mean("mixup", "cpu_seconds")) for t in tasks]
+    ratios = [mine / theirs for mine, theirs in pairs if mine and theirs]
+    return fmean(ratios) if ratios else float("nan")
