@@ -32,6 +32,7 @@ from metamixup.trust.memory import WIDE, CleanMemory, PredictionMemory, folded
 from metamixup.trust.suspects import Suspect, most_suspicious
 
 WARM_UP = 40  # steps before labels are divided: a network that knows nothing cannot judge
+FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was judged in haste gets no second hearing
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
 UNTOLD = 0.5  # the share of pairs that are blended where nothing tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
@@ -142,9 +143,9 @@ class Trust(Stage):
         self.balance.learn(pairs.labels[: len(gain)], gain, pairs.meta_labels)
 
     def _divide(self) -> None:
-        """Once all samples have been looked at, and whenever half of them have been again."""
+        """Once all samples have been looked at twice, and whenever half of them have been again."""
         room = len(self.samples.visits) + len(self.samples.recent_labels)
-        wanted = room if self.division.fit is None else room / 2
+        wanted = room * (FIRST_LOOKS if self.division.fit is None else 0.5)
         if self.steps >= WARM_UP and self.looks >= wanted:
             log_p, labels = self.samples.known
             self.division.learn(log_p, labels, self.clean.known)
