@@ -168,8 +168,7 @@ class Trust(Stage):
             self.amount.learned = 0.5 + self.control.signal(self.amount.learned - 0.5)
 
     def _unit(self, batch: Evidence, meta: Evidence) -> float:
-        """The root mean square of gains over the run: in units of its own, a batch that says nothing would look as if
-        it did."""
+        """The root mean square of gains over the run: in units of its own, a batch that says nothing would say much."""
         square = float(world.mean(torch.cat([batch.gain, meta.gain]).nan_to_num(0.0, 0.0, 0.0).square().mean()))
         self.square += (square - self.square) * max(0.05, 1 / (self.learned_steps + 1))
         return max(self.square, 1e-24) ** 0.5
