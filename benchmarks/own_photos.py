@@ -28,6 +28,7 @@ class Kind:
     """data: where the images come from; classes: which of them; counts: training images of each class.
 
     side: how many pixels the photos have, upright or not, cut and lit by chance; 0: as they are.
+    neighbours: the size at which the nearest is looked for; None: that of training.
     """
 
     data: str
@@ -35,13 +36,14 @@ class Kind:
     counts: tuple[int, ...]
     side: int = 0
     suffix: str = "png"
+    neighbours: int | None = None
 
 
 TEN = tuple(range(10))
 KINDS = {
     "colour": Kind("cifar10", TEN, (50,) * 10),
     "grey": Kind("mnist", TEN, (20,) * 10),
-    "tiny": Kind("digits", TEN, (40,) * 10),
+    "tiny": Kind("digits", TEN, (40,) * 10, neighbours=8),
     "200 px": Kind("cifar10", (0, 1, 6, 7), (60,) * 4, side=200, suffix="jpg"),
     "imbalanced": Kind("cifar10", (1, 6, 7, 8, 9), (200, 100, 50, 25, 12)),
     "two classes": Kind("cifar10", (1, 6), (25,) * 2),
@@ -78,7 +80,7 @@ def nearest_neighbour_error(found: DataSet) -> float:
     """In percent: test images whose nearest training image (Euclidean, in pixels) is of another class."""
     train, test = (part.images.flatten(1).float() for part in (found.train, found.test))
     nearest = torch.cat([torch.cdist(some, train).argmin(1) for some in test.split(500)])
-    return 100 * float((found.train.labels[nearest] != found.test.labels).float().mean())
+    return round(100 * float((found.train.labels[nearest] != found.test.labels).double().mean()), 6)  # as runs round
 
 
 def train(folder: Path, out: Path, seed: int, others: list[str]) -> dict[str, float]:
@@ -104,7 +106,7 @@ def row(name: str, work: Path, seeds: int, data_dir: str | None, others: list[st
     if not folder.exists():
         write_folder(KINDS[name], folder, data_dir)
     found = load(folder)
-    nearest = nearest_neighbour_error(found)
+    nearest = nearest_neighbour_error(load(folder, image_size=KINDS[name].neighbours))
     outs = [work / "runs" / "-".join([folder.name, *others, str(seed)]).replace("/", "-") for seed in range(seeds)]
     runs = [train(folder, out, seed, others) for seed, out in enumerate(outs)]
     errors = [float(run["test_error"]) for run in runs]

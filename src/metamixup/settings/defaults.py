@@ -81,8 +81,8 @@ def model_defaults(model: str, by_data: dict[str, Any]) -> dict[str, Any]:
 
 
 def policy_defaults(name: str, batch_size: int) -> dict[str, Any]:
-    """What suits a policy: the estimator, the rhythm and the size of a meta batch that its class names. No policy decides
-    which images are trained on."""
+    """What suits a policy: the estimator, the rhythm and the size of a meta batch that its class names. No policy
+    decides which images are trained on."""
     maker = policy_maker(name)
     suits = {
         "estimator.name": getattr(maker, "default_estimator", Policy.default_estimator) or "evidence",

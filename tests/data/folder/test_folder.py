@@ -68,6 +68,7 @@ def test_parts_and_unlabelled_images(tmp_path):
     ("width", "height", "mode", "shape"),
     [
         (28, 28, "L", (1, 28, 28)),
+        (8, 8, "L", (1, 16, 16)),
         (40, 30, "RGB", (3, 64, 64)),
         (100, 100, "RGB", (3, 100, 100)),
         (200, 200, "L", (1, 64, 64)),

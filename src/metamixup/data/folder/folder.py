@@ -18,6 +18,7 @@ from metamixup.errors import DataError
 
 DEFAULT_SIZE = 64
 LARGEST_NATIVE = 128
+SMALLEST = 16  # enlarged to it: a shift by one pixel of eight is coarse, and few layers see so few pixels whole
 PROBED = 64
 
 
@@ -26,8 +27,8 @@ def load_folder(
 ) -> DataSet:
     """Images are scaled and cropped to a square of `image_size`.
 
-    Without it they keep their size if all are squares of one small size, else they become 64×64. Images that are
-    all grey have one channel.
+    Without it they keep their size if all are squares of one size from 16 to 128, smaller ones become 16×16, all
+    others 64×64. Images that are all grey have one channel.
     """
     tree = scan(root)
     train, test = parts_of(tree)
@@ -79,7 +80,7 @@ def image_shape(files: list[Path], image_size: int | None) -> tuple[int, int, in
     if image_size is None:
         sides = {side for width, height, _ in found for side in (width, height)}
         native = sides.pop() if len(sides) == 1 else DEFAULT_SIZE
-        image_size = native if native <= LARGEST_NATIVE else DEFAULT_SIZE
+        image_size = max(native, SMALLEST) if native <= LARGEST_NATIVE else DEFAULT_SIZE
     if not 1 <= image_size <= 4096:
         raise DataError(f"the image size lies between 1 and 4096 pixels, not {image_size}")
     return channels, image_size, image_size
