@@ -11,6 +11,7 @@ not made again. Needs the extra `bench`.
 import argparse
 import inspect
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,15 +27,17 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor, nn
 
-from metamixup import __version__, data, models
-from metamixup.audit.audit import MODEL, fitting_plan, inputs_of
+from metamixup import __version__, data
+from metamixup.audit.audit import MODEL, fitting_plan, inputs_of, maker
 from metamixup.audit.cross_validation import Inputs, Plan, Predictions, look, neighbours, out_of_sample, train
 from metamixup.audit.images import from_set
-from metamixup.audit.judge import judge
+from metamixup.audit.judge import Judgement, judge
 from metamixup.data.corrupt import replace_labels, swap_neighbours
+from metamixup.data.relabel import read_labels
 from metamixup.engine.records.summary import processor
 from metamixup.seeding import derived_generator
 
+FIRST = 100  # samples that a person looks at, and how many of them have a wrong label
 LIBRARIES = ("numpy", "scipy.stats", "sklearn.metrics", "torch.nn.functional", "typing", "pathlib")
 
 
@@ -68,10 +71,23 @@ def images(name: str, spoil: Callable[..., Any], share: float, size: int | None 
         if size is not None:
             chosen = torch.randperm(len(found.labels), generator=torch.Generator().manual_seed(seed))[:size]
             found = replace(found, images=found.images[chosen], labels=found.labels[chosen])
-        classes, (channels, *side) = len(found.classes), found.images.shape[1:]
+        classes = len(found.classes)
         given, _ = spoil(found.labels, classes, share, seed) if share else (found.labels, None)
-        network = lambda: models.build(MODEL, classes, channels, (side[0], side[1]))  # noqa: E731
-        return Task(network, inputs_of(found), found.labels, given, classes, fitting_plan(found))
+        return Task(maker(found, MODEL), inputs_of(found), found.labels, given, classes, fitting_plan(found))
+
+    return make
+
+
+def people(name: str, labels: str, size: int, model: str) -> Callable[[int], Task]:
+    """The labels that people gave; those of the data set are the truth. labels: a file in the folder of the data."""
+
+    def make(seed: int) -> Task:
+        whole = data.load(name)
+        found = from_set(whole)
+        given = read_labels(str(Path(os.environ["METAMIXUP_DATA"]) / labels), whole)
+        chosen = torch.randperm(len(given), generator=torch.Generator().manual_seed(seed))[:size]
+        found = replace(found, images=found.images[chosen], labels=found.labels[chosen])
+        return Task(maker(found, model), inputs_of(found), found.labels, given[chosen], 10, fitting_plan(found))
 
     return make
 
@@ -118,12 +134,16 @@ TASKS: dict[str, Callable[[int], Task]] = {
     "table-20": table,
     "text-20": text,
     "fashion-5000-neighbours-20": images("fashion", swap_neighbours, 0.2, 5000),
+    "cifar10n-random1-10000": people("cifar10", "cifar10n.npz:random1", 10_000, "fast-s"),
+    "cifar10n-random1": people("cifar10", "cifar10n.npz:random1", 50_000, "fast-s"),
 }
 
 
-def measure(task: Task, seed: int) -> dict[str, Any]:
+def measure(task: Task, seed: int, in_sample: bool, keep: Path | None) -> dict[str, Any]:
     started = time.process_time()
     seen = out_of_sample(task.make, task.inputs, task.given, task.classes, task.plan, seed)
+    if keep is not None:
+        torch.save({"seen": vars(seen), "given": task.given, "truth": task.truth}, keep)
     trained, started = time.process_time() - started, time.process_time()
     judged = judge(seen, task.given, seed)
     ours = time.process_time() - started
@@ -140,19 +160,19 @@ def measure(task: Task, seed: int) -> dict[str, Any]:
         "called": round(float((judged.wrong > 0.5).double().mean()), 4),
         "cleanlab": {**scores(wrong, 1 - quality), "share": round(float(issues / len(labels)), 4)},
         "cleanlab_margin": scores(wrong, 1 - margin),
-        "in_sample": scores(wrong, judge(in_sample(task, seed), task.given, seed).wrong.numpy()),
+        "in_sample": scores(wrong, by_heart(task, seed).wrong.numpy()) if in_sample else {},
         "cpu_seconds": {"networks": round(trained, 1), "ours": round(ours, 2), "cleanlab": round(theirs, 2)},
     }
 
 
-def in_sample(task: Task, seed: int) -> Predictions:
+def by_heart(task: Task, seed: int) -> Judgement:
     """One network, trained on all samples and labels that it then judges."""
     torch.manual_seed(seed)
     model, index = task.make(), torch.arange(len(task.given))
     for _ in train(model, task.inputs, task.given, index, task.classes, task.plan, derived_generator(seed, "all")):
         pass
     log_p, features = look(model, task.inputs, index)
-    return Predictions(log_p, *neighbours(features, task.given, task.classes))
+    return judge(Predictions(log_p, *neighbours(features, task.given, task.classes)), task.given, seed)
 
 
 def probabilities(log_p: Tensor) -> np.ndarray:
@@ -164,7 +184,8 @@ def scores(wrong: np.ndarray, suspicion: np.ndarray) -> dict[str, float]:
     if not wrong.any():
         return {}
     precision, area = average_precision_score(wrong, suspicion), roc_auc_score(wrong, suspicion)
-    return {"ap": round(float(precision), 4), "auroc": round(float(area), 4)}
+    first = wrong[np.argsort(-suspicion, kind="stable")[:FIRST]].mean()
+    return {name: round(float(value), 4) for name, value in (("ap", precision), ("auroc", area), ("first", first))}
 
 
 def main() -> None:
@@ -172,6 +193,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--out", type=Path, default=Path("results/audit.jsonl"))
+    parser.add_argument("--without-in-sample", action="store_true", help="Save the time of that network.")
+    parser.add_argument("--keep", type=Path, help="A folder for the predictions, to judge them again.")
     options = parser.parse_args()
     torch.set_num_threads(1)
     lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
@@ -180,7 +203,9 @@ def main() -> None:
             if any((line["task"], line["seed"]) == (name, seed) for line in lines):
                 continue
             about = {"cell": f"audit/{name}", "task": name, "seed": seed, "version": __version__}
-            line = {**about, "processor": processor(), **measure(TASKS[name](seed), seed)}
+            kept = options.keep and options.keep / f"{name}-{seed}.pt"
+            found = measure(TASKS[name](seed), seed, not options.without_in_sample, kept)
+            line = {**about, "processor": processor(), **found}
             print(json.dumps(line), flush=True)
             with options.out.open("a") as file:
                 file.write(json.dumps(line) + "\n")

@@ -16,6 +16,7 @@ from metamixup.storage import (
     InUse,
     append,
     as_json,
+    check_output,
     holder,
     locked,
     make_folder,
@@ -47,8 +48,17 @@ def test_an_output_that_cannot_be_written_is_told(tmp_path, monkeypatch, number)
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", failing)
+    for attempt in (lambda path: write_output(path, "text"), check_output):
+        with pytest.raises(UserError, match="file cannot be written"):
+            attempt(tmp_path / "deep" / "file")
+
+
+def test_asking_whether_an_output_can_be_written_changes_nothing(tmp_path):
+    (tmp_path / "file").write_text("old")
+    check_output(tmp_path / "file")
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("file", "old")]
     with pytest.raises(UserError, match="cannot be written"):
-        write_output(tmp_path / "deep" / "file", "text")
+        check_output(tmp_path)
 
 
 def test_no_link_is_followed(tmp_path):

@@ -82,9 +82,26 @@ def remove_leftovers(folder: Path) -> None:
 
 def write_output(path: Path, content: str | bytes) -> None:
     """`write_atomically` where a user asked for a file: a place that cannot be written is told as their mistake."""
-    try:
+    with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content.encode() if isinstance(content, str) else content)
+
+
+def check_output(path: Path) -> None:
+    """Fails where `write_output` would: to be asked before work that takes long. Leaves nothing but the folder."""
+    with _told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        probe = path.with_name(TEMPORARY.format(name=path.name, process=os.getpid()))
+        write_atomically(probe, b"")
+        probe.unlink()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UserError(f"{path} cannot be written ({error.strerror}); choose another place") from error
 

@@ -33,6 +33,16 @@ def test_json_on_standard_output_alone(photos, capsys):
     assert json.loads(capsys.readouterr().out)["images"] == 48
 
 
+@pytest.mark.parametrize("options", [["--out", "taken/list.csv"], ["--page"]])
+def test_a_place_that_cannot_be_written_is_told_before_the_work(photos, tmp_path, capsys, monkeypatch, options):
+    (tmp_path / "taken").write_text("a file, no folder")
+    (tmp_path / "audit.html").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "audit_images", lambda *_, **__: pytest.fail("the work was done in vain"))
+    assert run(["audit", str(photos), *options]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
 def test_what_is_nothing_to_audit(tmp_path, capsys):
     assert run(["audit", str(tmp_path)]) == 2
     assert "needs one folder of images for each class" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from torch import nn
 
 from metamixup import Beta
 from metamixup.integrations.sklearn import MetaMixUpClassifier
+from metamixup.trust import Suspect
 
 X, Y = load_iris(return_X_y=True)
 
@@ -57,6 +58,15 @@ def test_the_samples_whose_labels_look_wrong():
     np.testing.assert_array_equal(found["given"], names[given][found["index"]])
     assert (found["likely"] == names[truth[found["index"]]]).mean() > 0.9
     assert len(MetaMixUpClassifier(epochs=30, random_state=0).fit(x, truth).suspects_) == 0
+
+
+def test_a_likely_class_that_nobody_knows_is_none(monkeypatch):
+    """With very many classes the memory tells which labels look wrong, but not as what."""
+    suspect = Suspect(5, None, None, 0.9)
+    monkeypatch.setattr("metamixup.integrations.sklearn.taken_for_wrong", lambda *_: [suspect])
+    y = np.arange(20) % 2 + 7
+    found = MetaMixUpClassifier(epochs=1, random_state=0).fit(np.random.default_rng(0).normal(size=(20, 3)), y)
+    assert found.suspects_.tolist() == [(5, 8, None, 0.9)]
 
 
 @pytest.mark.parametrize("form", ["module", "function"])

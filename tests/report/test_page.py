@@ -127,6 +127,18 @@ def test_more_than_a_hundred_classes_share_groups(tmp_path):
     assert embedded(html)["pairs"]["names"][0] == "class 0 … class 2"
 
 
+def test_a_suspect_whose_likely_class_is_unknown_names_none(tmp_path):
+    gallery = json.loads(
+        (run := write_run(tmp_path / "run", epochs=1, classes=3, steps=1)).joinpath("gallery.json").read_text()
+    )
+    gallery["suspects"]["worst"][0]["likely"] = None
+    (run / "gallery.json").write_text(json.dumps(gallery))
+    write_page(run, tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert "b/&lt;x&gt;.png" in html
+    assert "likely <b" not in html
+
+
 def test_the_page_opens_with_what_people_ask_first(whole):
     write_page(whole, whole.parent / "order.html")
     html = (whole.parent / "order.html").read_text()

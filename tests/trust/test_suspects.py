@@ -1,7 +1,7 @@
 import torch
 
 from metamixup.trust.division import Division
-from metamixup.trust.memory import PredictionMemory
+from metamixup.trust.memory import WIDE, PredictionMemory, folded
 from metamixup.trust.suspects import most_suspicious, taken_for_wrong
 
 
@@ -27,3 +27,15 @@ def test_none_are_where_it_does_not_act_though_some_look_wrong():
     assert division.strength == 0
     assert most_suspicious(samples, division, 1)[0].wrong > 0.5
     assert taken_for_wrong(samples, division) == []
+
+
+def test_no_class_is_named_where_classes_share_columns():
+    labels = torch.arange(400) % 200 % WIDE
+    labels[::4] = (labels[::4] + 1) % WIDE
+    likely = torch.nn.functional.one_hot(torch.arange(400) % 200, 200).float().mul(20).log_softmax(1)
+    samples, division = PredictionMemory(0.2), Division()
+    samples.learn(torch.arange(400), folded(likely), labels)
+    division.learn(*samples.known)
+    found = most_suspicious(samples, division, 100)
+    assert {suspect.index for suspect in found} == set(range(0, 400, 4))
+    assert {(suspect.given, suspect.likely) for suspect in found} == {(None, None)}

@@ -14,6 +14,7 @@ from metamixup.audit.judge import Judgement, judge
 from metamixup.data.augment import Augment
 from metamixup.data.stream import Normalise
 from metamixup.errors import UserError
+from metamixup.models.whitening import whiten_patches
 
 MODEL = "cnn-bn"
 FEWEST = 3  # images a class, for every fold to be trained on one
@@ -31,12 +32,7 @@ def audit_images(
     """Train small networks on parts of the images, and judge every label by those that have not seen it."""
     plan = plan or fitting_plan(found)
     check(found, plan)
-    channels, *size = found.images.shape[1:]
-
-    def make() -> nn.Module:
-        return models.build(model, len(found.classes), channels, (size[0], size[1]))
-
-    seen = out_of_sample(make, inputs_of(found), found.labels, len(found.classes), plan, seed, heard)
+    seen = out_of_sample(maker(found, model), inputs_of(found), found.labels, len(found.classes), plan, seed, heard)
     return listed(found, judge(seen, found.labels, seed), seen)
 
 
@@ -50,6 +46,18 @@ def check(found: Labelled, plan: Plan) -> None:
     if int(counts.min()) < FEWEST:
         name = found.classes[int(counts.argmin())]
         raise UserError(f"class {name!r} has {int(counts.min())} readable images; an audit needs {FEWEST} of each")
+
+
+def maker(found: Labelled, model: str) -> Callable[[], nn.Module]:
+    """Makes a new network by its name; of the images it knows their size, and how neighbouring pixels go together."""
+    channels, *size = found.images.shape[1:]
+
+    def make() -> nn.Module:
+        network = models.build(model, len(found.classes), channels, (size[0], size[1]))
+        whiten_patches(network, found.images, Normalise(found.mean, found.std, found.images))
+        return network
+
+    return make
 
 
 def inputs_of(found: Labelled) -> Inputs:

@@ -101,14 +101,14 @@ def train(
         model.parameters(), plan.lr, plan.momentum, weight_decay=plan.weight_decay, nesterov=True
     )
     order = index
-    model.train()
+    model.to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
     for step in range(steps):
         if step % each == 0:
             order = index[torch.randperm(len(index), generator=random)]
             yield step / steps
         batch = order[step % each * size :][:size]
         lam, partner = sample_beta(plan.alpha, plan.alpha, size, random), torch.randperm(size, generator=random)
-        x, y = inputs(batch, random), soft_labels(labels[batch], num_classes)
+        x, y = _laid_out(inputs(batch, random)), soft_labels(labels[batch], num_classes)
         for group in optimizer.param_groups:
             group["lr"] = plan.lr * rate(step / steps)
         optimizer.zero_grad(set_to_none=True)
@@ -140,9 +140,14 @@ def neighbours(features: Tensor, labels: Tensor, num_classes: int) -> tuple[Tens
 def look(model: nn.Module, inputs: Inputs, index: Tensor) -> tuple[Tensor, Tensor]:
     """(n, C) log p and (n, F) features."""
     model.eval()
-    parts = [_answers(model, inputs(part, None)) for part in index.split(LOOK)]
+    parts = [_answers(model, _laid_out(inputs(part, None))) for part in index.split(LOOK)]
     logits, features = (torch.cat(column) for column in zip(*parts, strict=True))
     return logits.log_softmax(1), features
+
+
+def _laid_out(x: Tensor) -> Tensor:
+    """Images in channels_last: that nearly halves a network's step on CPU."""
+    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
 
 def _answers(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:

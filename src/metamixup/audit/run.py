@@ -52,10 +52,12 @@ def training_images(run: Rebuilt) -> Labelled:
 
 
 def judged_by_policy(run: Rebuilt, found: Labelled) -> Judgement | None:
-    """None where the run's policy learns nothing of single labels, or was not stored."""
+    """None where the run's policy learns nothing of single labels, was not stored, or had too many classes."""
     stage = run.training.stage
     if not isinstance(stage, Trust) or not run.whole or stage.division.fit is None:
         return None
+    if len(found.classes) > stage.samples.log_p.shape[1]:
+        return None  # classes that share a column of its memory cannot be told apart
     index = run.split.train
     known = torch.nn.functional.one_hot(found.labels, len(found.classes)).double()
     seen = (index < len(stage.samples.visits)).nonzero()[:, 0]

@@ -33,9 +33,12 @@ def audit(
     The images of a folder are judged by networks that were not trained on them; those of a run by what it learned."""
     from metamixup.audit.findings import as_table, audit_csv, audit_json
     from metamixup.cli.columns import print_columns
-    from metamixup.storage import write_output
+    from metamixup.storage import check_output, write_output
     from metamixup.tables.text_table import plain
 
+    page_file = Path(source) / "audit.html" if is_run(source) else Path("audit.html")
+    for file in [*([out] if out else []), *([page_file] if page else [])]:
+        check_output(file)  # before the work, which takes minutes
     found, images = find(source, data_dir, model, image_size)
     whole = {Format.csv: audit_csv, Format.json: audit_json}
     if out is not None:
@@ -47,7 +50,7 @@ def audit(
         print_columns(table.head, [[plain(field) for field in row] for row in table.rows])
     print(found.sentence(), file=sys.stderr if format in whole else sys.stdout)
     if page:
-        write(found, images, Path(source) / "audit.html" if is_run(source) else Path("audit.html"))
+        write(found, images, page_file)
 
 
 def is_run(source: str) -> bool:

@@ -31,7 +31,8 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
     `estimator`, `every` and `mix_at` are those of `MetaMixUp`.
 
     After `fit` with the default policy, `suspects_` is an array of the samples whose labels look wrong, the worst
-    first: `index` (the row of X), `given`, `likely` (the class it likely is) and `wrong` (how likely the label is).
+    first: `index` (the row of X), `given`, `likely` (the class it likely is; None with 128 classes or
+    more) and `wrong` (how likely the label is).
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
             self.module_ = self._module(x, len(self.classes_)).to(self.device)
             mixer = self._train(x, labels, seed)
         if isinstance(mixer.stage, Trust):
-            self.suspects_ = self._suspects(mixer.stage)
+            self.suspects_ = self._suspects(mixer.stage, codes)
         self.module_.eval()
         return self
 
@@ -85,12 +86,12 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
             return deepcopy(self.module)
         return self.module(tuple(x.shape[1:]), classes) if self.module else multilayer(x, classes)
 
-    def _suspects(self, stage: Trust) -> np.ndarray:
-        found = taken_for_wrong(stage.samples, stage.division)
-        kind = self.classes_.dtype
-        fields = np.dtype([("index", np.int64), ("given", kind), ("likely", kind), ("wrong", np.float64)])
-        named = [(s.index, self.classes_[s.given], self.classes_[s.likely], s.wrong) for s in found]
-        return np.array(named, dtype=fields)
+    def _suspects(self, stage: Trust, codes: np.ndarray) -> np.ndarray:
+        found, kind = taken_for_wrong(stage.samples, stage.division), self.classes_.dtype
+        named = [None if s.likely is None else self.classes_[s.likely] for s in found]
+        fields = [("index", np.int64), ("given", kind), ("likely", object if None in named else kind), ("wrong", float)]
+        rows = [(s.index, self.classes_[codes[s.index]], name, s.wrong) for s, name in zip(found, named, strict=True)]
+        return np.array(rows, dtype=np.dtype(fields))
 
     def _train(self, x: Tensor, labels: Tensor, seed: int) -> MetaMixUp:
         train, chosen = stratified_test(labels, len(self.classes_), self.meta_share, seed)

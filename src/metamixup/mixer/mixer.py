@@ -187,8 +187,8 @@ class MetaMixUp:
         return self._trusting().trust_of(index)
 
     def suspects(self, k: int = 100) -> list[Suspect]:
-        """The k training samples whose labels are most likely wrong, the worst first, with what they likely are. They
-        are known by their `index`."""
+        """The k training samples whose labels are most likely wrong, the worst first, with what they likely are
+        (None with 128 classes or more). They are known by their `index`."""
         return self._trusting().suspects(k)
 
     def _trusting(self) -> Trust:

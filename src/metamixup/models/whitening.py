@@ -1,11 +1,14 @@
 """A first layer that need not be learned: it turns neighbouring pixels, which say nearly the same, into channels that
 are not correlated and have equal variance (Page 2019)."""
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 RIDGE = 5e-4  # keeps the components of least variance from becoming noise
+SEEN = 5000  # images whose patches a whitening layer sees
 CHUNK = 500  # images whose patches are in memory at once
 
 
@@ -33,3 +36,11 @@ class Whitening(nn.Conv2d):
         variances, directions = torch.linalg.eigh(outer / count)
         filters = (directions / (variances.clamp(min=0) + RIDGE).sqrt()).T.flip(0)[: len(self.weight) // 2]
         self.weight.copy_(torch.cat([filters, -filters]).view(self.weight.shape))
+
+
+def whiten_patches(model: nn.Module, images: Tensor, normalise: Callable[[Tensor], Tensor]) -> None:
+    """A network's whitening layers look at images once, evenly spread; labels play no part. images: (N, C, H, W)."""
+    for layer in model.modules():
+        if isinstance(layer, Whitening):
+            seen = torch.linspace(0, len(images) - 1, min(len(images), SEEN)).long()
+            layer.fit(normalise(images[seen]))

@@ -80,7 +80,7 @@ def _suspect(entry: dict[str, Any], names: list[str]) -> dict[str, Any] | None:
     image, wrong = _picture(entry.get("image")), entry.get("wrong")
     if image is None or not isinstance(wrong, int | float):
         return None
-    named = {key: _name(entry.get(key), names) for key in ("given", "likely")}
+    named = {key: "" if entry.get(key) is None else _name(entry[key], names) for key in ("given", "likely")}
     return {"image": image, "file": _file(entry, "training image"), "wrong": f"{100 * wrong:.1f}\u00a0%", **named}
 
 

@@ -114,7 +114,7 @@ def suspects(training: Training, images: ImageSet) -> dict[str, Any]:
     division = training.stage.division
     found = [one for one in taken_for_wrong(training.stage.samples, division) if one.index < len(images)]
     worst = [
-        {"index": s.index, "given": s.given, "likely": s.likely, "wrong": round(s.wrong, 4), **_shown(images, s.index)}
+        {**vars(s), "given": int(images.labels[s.index]), "wrong": round(s.wrong, 4), **_shown(images, s.index)}
         for s in found[:MISTAKES]
     ]
     return {"share": round(division.share, 4) if division.strength else 0.0, "called": len(found), "worst": worst}

@@ -2,17 +2,22 @@
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from metamixup.trust.division import Division
-from metamixup.trust.memory import PredictionMemory
+from metamixup.trust.memory import WIDE, PredictionMemory
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A training sample by its index, the class it was given, the class it likely is, and P(the label is wrong)."""
+    """A training sample by its index, the class it was given, the class it likely is, and P(the label is wrong).
+
+    With 128 classes or more both classes are None: predictions are then remembered in columns that classes share.
+    """
 
     index: int
-    given: int
-    likely: int
+    given: int | None
+    likely: int | None
     wrong: float
 
 
@@ -32,4 +37,9 @@ def most_suspicious(samples: PredictionMemory, division: Division, k: int) -> li
     wrong = 1 - truth.gather(1, labels[:, None])[:, 0]
     likely = truth.scatter(1, labels[:, None], -1).argmax(1)
     worst = wrong.argsort(descending=True, stable=True)[:k].tolist()
-    return [Suspect(int(index[i]), int(labels[i]), int(likely[i]), float(wrong[i])) for i in worst]
+    shared = samples.log_p.shape[1] >= WIDE
+    return [Suspect(int(index[i]), *_classes(shared, labels[i], likely[i]), float(wrong[i])) for i in worst]
+
+
+def _classes(shared: bool, given: Tensor, likely: Tensor) -> tuple[int | None, int | None]:
+    return (None, None) if shared else (int(given), int(likely))

@@ -5,15 +5,11 @@ from torch import nn
 
 from metamixup import models
 from metamixup.data import DataSet
-from metamixup.data.stream import Normalise
 from metamixup.engine.growth import sized
 from metamixup.errors import UserError
 from metamixup.models.pretrained import adopt, freeze, read_weights
-from metamixup.models.whitening import Whitening
 from metamixup.seeding import derived_seed
 from metamixup.settings.schema import Settings, StartSettings
-
-WHITENED = 5000  # training images whose patches a whitening layer sees
 
 
 def build_model(settings: Settings, found: DataSet) -> nn.Module:
@@ -25,15 +21,6 @@ def model_for(settings: Settings, num_classes: int, shape: tuple[int, int, int])
     channels, height, width = shape
     torch.manual_seed(derived_seed(settings.seed, "model"))
     return models.build(settings.model, num_classes, channels, (height, width))
-
-
-def whiten_patches(model: nn.Module, found: DataSet) -> None:
-    """A whitening layer looks at training images once, evenly spread; their labels play no part."""
-    for layer in model.modules():
-        if isinstance(layer, Whitening):
-            seen = torch.linspace(0, len(found.train) - 1, min(len(found.train), WHITENED)).long()
-            images = found.train.images[seen]
-            layer.fit(Normalise(found.mean, found.std, images)(images))
 
 
 def check_model(settings: Settings, found: DataSet) -> None:

@@ -7,14 +7,16 @@ import torch
 from metamixup import __version__
 from metamixup.data import DataSet, Split
 from metamixup.data.fingerprint import fingerprint
+from metamixup.data.stream import Normalise
 from metamixup.engine.growth import Growth
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.methods.guess_study import GuessStudy
 from metamixup.methods.method import Method
+from metamixup.models.whitening import whiten_patches
 from metamixup.settings.build.data import build_data, build_split, corrupt, few_labels
 from metamixup.settings.build.evaluation import build_evaluation
-from metamixup.settings.build.model import build_model, check_model, prepare_start, whiten_patches
+from metamixup.settings.build.model import build_model, check_model, prepare_start
 from metamixup.settings.build.optimizer import build_average, build_lookahead, build_optimizer, build_schedule
 from metamixup.settings.build.policy import build_stage
 from metamixup.settings.build.refused import built
@@ -41,7 +43,7 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     if meta is None and stage.learned and stage.needs_meta:
         raise UserError(f"policy {settings.policy.name!r} learns from a meta set, so meta.source cannot be 'none'")
     model = build_model(settings, found)
-    whiten_patches(model, found)
+    whiten_patches(model, found.train.images, Normalise(found.mean, found.std, found.train.images))
     prepare_start(settings.start, model)
     method.count(found.train.labels[parts.train].bincount(minlength=found.num_classes))
     method.setup(model)
