@@ -1,4 +1,4 @@
-"""The table of the audit beside cleanlab, from the lines of `benchmarks/audit.py`."""
+"""The tables of the audit beside cleanlab, from the lines of `benchmarks/audit.py`: a row a task, means over seeds."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,32 +10,51 @@ from metamixup.tables.records import read_records
 from metamixup.tables.table_files import MISSING, difference_text
 from metamixup.tables.text_table import TextTable, as_markdown
 
-HEAD = (
-    *("wrong labels in", "samples", "average precision", "cleanlab", "difference (95 %)", "judged in-sample"),
-    *("share found", "cleanlab", "true", "seeds"),
-)
+Records = Sequence[dict[str, Any]]
 
 
 def audit_table(records: Path) -> str:
-    """A row a task, means over the seeds."""
+    """How well wrong labels are ranked first, by both."""
+    head = ("wrong labels in", "samples", "average precision", "cleanlab", "difference (95 %)", "judged in-sample")
+    more = ("AUROC", "cleanlab", "of the first 100", "cleanlab", "seeds")
+    ranked = {name: own for name, own in _by_task(records).items() if "ap" in own[0]["ours"]}
+    return as_markdown(TextTable((*head, *more), [_ranking(name, own) for name, own in ranked.items()]))
+
+
+def share_table(records: Path) -> str:
+    """How many labels each takes for wrong, and what that costs."""
+    head = ("wrong labels in", "true share", "found", "95 % interval", "called wrong", "cleanlab finds")
+    more = ("CPU s: networks", "judging", "cleanlab", "seeds")
+    return as_markdown(TextTable((*head, *more), [_shares(name, own) for name, own in _by_task(records).items()]))
+
+
+def _by_task(records: Path) -> dict[str, list[dict[str, Any]]]:
     tasks: dict[str, list[dict[str, Any]]] = {}
     for record in read_records(records):
         tasks.setdefault(record["task"], []).append(record)
-    return as_markdown(TextTable(HEAD, [_row(name, own) for name, own in tasks.items()]))
+    return tasks
 
 
-def _row(name: str, own: Sequence[dict[str, Any]]) -> list[str]:
-    differences = [r["ours"]["ap"] - r["cleanlab"]["ap"] for r in own if "ap" in r["ours"]]
-    precision = [_mean(own, who, "ap", ".3f") for who in ("ours", "cleanlab")]
-    shares = [f"{fmean(share):.1%}" for share in ([r[who]["share"] for r in own] for who in ("ours", "cleanlab"))]
-    true = f"{fmean(r['true_share'] for r in own):.1%}"
-    apart = difference_text(paired(differences), 3)
+def _ranking(name: str, own: Records) -> list[str]:
+    apart = difference_text(paired([r["ours"]["ap"] - r["cleanlab"]["ap"] for r in own]), 3)
+    precision, area, first = (
+        [_mean(own, who, key, form) for who in ("ours", "cleanlab")]
+        for key, form in (("ap", ".3f"), ("auroc", ".3f"), ("first", ".0%"))
+    )
+    alone = _mean(own, "in_sample", "ap", ".3f")
+    return [name, f"{own[0]['samples']:,}", *precision, apart, alone, *area, *first, str(len(own))]
+
+
+def _shares(name: str, own: Records) -> list[str]:
+    low, high = (fmean(r["interval"][side] for r in own) for side in (0, 1))
     return [
-        *(name, f"{own[0]['samples']:,}", *precision, apart, _mean(own, "in_sample", "ap", ".3f")),
-        *(*shares, true, str(len(own))),
+        *(name, f"{fmean(r['true_share'] for r in own):.1%}", _mean(own, "ours", "share", ".1%")),
+        *(f"{low:.1%} to {high:.1%}", f"{fmean(r['called'] for r in own):.1%}", _mean(own, "cleanlab", "share", ".1%")),
+        *(_mean(own, "cpu_seconds", "networks", ".1f"), _mean(own, "cpu_seconds", "ours", ".2f")),
+        *(_mean(own, "cpu_seconds", "cleanlab", ".2f"), str(len(own))),
     ]
 
 
-def _mean(own: Sequence[dict[str, Any]], who: str, key: str, form: str) -> str:
+def _mean(own: Records, who: str, key: str, form: str) -> str:
     values = [record[who][key] for record in own if key in record[who]]
     return format(fmean(values), form) if values else MISSING

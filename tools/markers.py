@@ -25,10 +25,12 @@ from metamixup.tables.entry import Entry, best_of, shared_seeds
 from metamixup.tables.records import read_records
 from metamixup.tables.table_files import MISSING, by_task, read_table, spread_text
 from metamixup.tables.text_table import Field, TextTable, as_markdown, bold
-from tools.audit_table import audit_table
+from tools.audit_table import audit_table, share_table
 from tools.comparison.parts import Part, make_part
 
 MARKED = re.compile(r"(<!-- table (?P<file>\S+?)(?: (?P<part>[\w-]+))? -->\n).*?(<!-- /table -->)", re.S)
+
+AUDIT = {"audit": audit_table, "audit-shares": share_table}
 
 
 def filled(document: Path) -> str:
@@ -52,8 +54,8 @@ def part_of(document: Path, match: re.Match[str]) -> Part | None:
     records = document.parent / match["file"]
     if not records.exists():
         return None
-    if match["part"] == "audit":
-        return Part(audit_table(records))
+    if match["part"] in AUDIT:
+        return Part(AUDIT[match["part"]](records))
     return make_part(records, match["part"]) if match["part"] else Part(compact_table(read_table(records)[0]))
 
 

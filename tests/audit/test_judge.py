@@ -49,3 +49,17 @@ def test_mistakes_that_prefer_a_class_are_found_better_than_by_the_prediction_al
 def test_hardly_any_label_is_called_wrong_where_all_are_right(truth):
     judged = judge(predictions(truth, sharp=5.0), truth)
     assert float((judged.wrong > 0.5).float().mean()) < 0.01
+
+
+def test_mistakes_that_prefer_a_class_are_found_among_few_samples_too(truth):
+    few = truth[:400]
+    labels = mislabelled(few, 0.3, neighbour=True)
+    judged, real = judge(predictions(few), labels), float((labels != few).float().mean())
+    assert judged.share == pytest.approx(real, abs=0.03)
+
+
+def test_fewer_samples_leave_more_open(truth):
+    few, many = (judge(predictions(part), mislabelled(part, 0.2)) for part in (truth[:150], truth))
+    assert few.high - few.low > 3 * (many.high - many.low)
+    assert few.low < 0.2 < few.high
+    assert float(few.truth.sum(1).sub(1).abs().max()) < 1e-6

@@ -1,18 +1,34 @@
 import json
 
-from tools.audit_table import audit_table
+import pytest
+
+from tools.audit_table import audit_table, share_table
 
 
-def line(seed: int, ours: float, theirs: float) -> str:
-    scores = {"ours": {"ap": ours, "share": 0.2}, "cleanlab": {"ap": theirs, "share": 0.1}, "in_sample": {"ap": 0.5}}
-    return json.dumps({"cell": "audit/a", "task": "a", "seed": seed, "samples": 1000, "true_share": 0.21, **scores})
+def line(task: str, seed: int, ours: dict[str, float], theirs: dict[str, float], **more) -> str:
+    about = {"cell": f"audit/{task}", "task": task, "seed": seed, "samples": 1000, "true_share": 0.21, "called": 0.19}
+    spent = {"networks": 28.04, "ours": 0.3, "cleanlab": 0.01}
+    scores = {"ours": {"share": 0.2} | ours, "cleanlab": {"share": 0.1} | theirs, "in_sample": {}, "cpu_seconds": spent}
+    return json.dumps(about | scores | {"interval": [0.15, 0.25]} | more)
 
 
-def test_a_row_tells_the_mean_and_the_paired_difference(tmp_path):
-    records = tmp_path / "audit.jsonl"
-    clean = {"cell": "audit/b", "task": "b", "seed": 0, "samples": 10, "true_share": 0.0, "in_sample": {}}
-    clean |= {"ours": {"share": 0.0}, "cleanlab": {"share": 0.0}}
-    records.write_text("\n".join([line(0, 0.9, 0.8), line(1, 0.92, 0.81), line(2, 0.94, 0.85), json.dumps(clean)]))
+@pytest.fixture
+def records(tmp_path):
+    pairs = [(0.9, 0.8), (0.92, 0.81), (0.94, 0.85)]
+    same = {"auroc": 0.9, "first": 0.98}
+    lines = [line("a", k, {"ap": a} | same, {"ap": b} | same, in_sample={"ap": 0.5}) for k, (a, b) in enumerate(pairs)]
+    (tmp_path / "audit.jsonl").write_text("\n".join([*lines, line("clean", 0, {}, {}, true_share=0.0, called=0.002)]))
+    return tmp_path / "audit.jsonl"
+
+
+def test_a_row_tells_the_mean_and_the_paired_difference(records):
     text = audit_table(records)
-    assert "| a | 1,000 | 0.920 | 0.820 | +0.100 [+0.075, +0.125] | 0.500 | 20.0% | 10.0% | 21.0% | 3 |" in text
-    assert "| b | 10 | – | – | – | – | 0.0% | 0.0% | 0.0% | 1 |" in text
+    row = "| a | 1,000 | 0.920 | 0.820 | +0.100 [+0.075, +0.125] | 0.500 | 0.900 | 0.900 | 98% | 98% | 3 |"
+    assert row in text
+    assert "| clean |" not in text
+
+
+def test_shares_are_told_of_clean_labels_too(records):
+    text = share_table(records)
+    assert "| a | 21.0% | 20.0% | 15.0% to 25.0% | 19.0% | 10.0% | 28.0 | 0.30 | 0.01 | 3 |" in text
+    assert "| clean | 0.0% | 20.0% | 15.0% to 25.0% | 0.2% | 10.0% | 28.0 | 0.30 | 0.01 | 1 |" in text

@@ -46,6 +46,9 @@ class Predictions:
     votes: Tensor
     distance: Tensor
 
+    def take(self, index: Tensor) -> "Predictions":
+        return Predictions(self.log_p[index], self.votes[index], self.distance[index])
+
 
 def out_of_sample(
     make: Callable[[], nn.Module],
