@@ -15,6 +15,7 @@ from metamixup.policy import Beta, CutMix, Fixed, Learned, Persistent, Policy
 from metamixup.policy.hesitating import Hesitating
 from metamixup.policy.reweight import Reweight
 from metamixup.trust import Trust
+from metamixup.trust.weight_net import WeightNet
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ POLICIES = {
     "cutmix": Choice("a box of the partner is pasted in", CutMix),
     "trust": Choice("MixUp that learns which labels to trust", Trust),
     "reweight": Choice("weights of whole samples in place of blends", Reweight),
+    "weight-net": Choice("weights of whole samples by a small network that sees their losses", WeightNet),
     "learned": Choice("one gradient step from a random λ (Algorithm 1)", Learned),
     "persistent": Choice("a distribution of λ whose width is learned over the run", Persistent),
 }

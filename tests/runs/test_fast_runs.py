@@ -24,6 +24,7 @@ METHODS = {
     "metamixup-logit": {"estimator.name": "finite_difference"},
     "metamixup": {"epochs": 1},
     "reweight": {},
+    "meta-weight-net": {},
     "mixmatch": {"ssl.labels": 30},
     "vat": {"ssl.labels": 30},
 }
@@ -35,7 +36,7 @@ def test_every_kind_of_method_trains(tmp_path, method):
     assert 0 <= summary["test_error_views"] <= 100
 
 
-@pytest.mark.parametrize("method", ["baseline", "metamixup-logit"])
+@pytest.mark.parametrize("method", ["baseline", "metamixup-logit", "meta-weight-net"])
 def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, method):
     settings = resolve({**FAST, "method": method})
     whole, killed = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "killed")

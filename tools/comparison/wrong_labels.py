@@ -10,7 +10,7 @@ from tools.comparison.tasks import BASELINE, OURS, Task
 from tools.comparison.tuned import tuned_mixup
 
 ALONE, LEFT_OUT, RIGHT = "trustmix-alone", "mixup-left-out", "mixup-right"
-RIVALS = ("elr", "elr+mixup", "gce+mixup", "bootstrapping")
+RIVALS = ("elr", "elr+mixup", "gce+mixup", "bootstrapping", "meta-weight-net")
 TUNED = "best-α MixUp"
 
 

@@ -96,6 +96,11 @@ METHODS: dict[str, MethodEntry] = {
         lambda s: Reweighted(),
         {"policy.name": "reweight", "estimator.lookahead": False},
     ),
+    "meta-weight-net": MethodEntry(
+        "weights that a small network learns to give by a sample's loss (Shu et al. 2019)",
+        lambda s: Reweighted(),
+        {"policy.name": "weight-net"},
+    ),
     **{name: MethodEntry(*entry) for name, entry in SEMI_SUPERVISED.items()},
 }
 
