@@ -75,6 +75,9 @@ def test_fifty_thousand_images_are_decoded_as_they_are_seen(opened, tmp_path):
     write_audit_page(audit(50_000), images, tmp_path / "audit.html")
     view = opened(tmp_path / "audit.html")
     assert view.page.evaluate("pictures.filter(p => p).length") == 1
+    assert view.page.locator("script[type='text/plain']").count() == 50
     view.page.click("#on")
     assert view.page.inner_text("#page") == "121 to 240"
     assert view.page.locator("canvas.thumb").count() == 120
+    view.page.evaluate("at = shown.length - 1; show()")
+    view.page.wait_for_selector("#large[data-drawn='49999']")

@@ -36,12 +36,12 @@ def audit_context(audit: Audit, images: Tensor) -> dict[str, Any]:
         "subtitle": f"{audit.sentence()}; {audit.how}",
         "missing": [f"{finding.file}: {finding.note}" for finding in lost],
         "classes": audit.classes,
+        "sheets": [sheet(images[part], tile) for part in index.split(PER_SHEET)],
         "data": {
             **_columns(audit, shown),
             "key": f"{audit.name}/{audit.images}/{len(shown)}",
             "classes": list(audit.classes),
             "words": list(WORDS.values()),
-            "sheets": [sheet(images[part], tile) for part in index.split(PER_SHEET)],
             **{"tile": tile, "columns": COLUMNS, "perSheet": PER_SHEET},
         },
     }

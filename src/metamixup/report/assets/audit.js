@@ -6,11 +6,13 @@ const pictures = [];
 let verdicts = {}, shown = [], at = 0;
 try { verdicts = JSON.parse(localStorage.getItem(store)) || {}; } catch { verdicts = {}; }
 
-// A sheet is decoded when one of its thumbnails is drawn for the first time.
+// A sheet is decoded when one of its thumbnails is drawn for the first time. All but the first stand at the page's end, and
+// may not have been read to theirs while the page loads.
 function sheet(number) {
   if (!pictures[number]) {
-    pictures[number] = new Image();
-    pictures[number].src = `data:image/jpeg;base64,${data.sheets[number]}`;
+    const picture = pictures[number] = new Image();
+    const decode = () => { picture.src = `data:image/jpeg;base64,${find(`sheet-${number}`).textContent}`; };
+    if (number && document.readyState === "loading") addEventListener("DOMContentLoaded", decode); else decode();
   }
   return pictures[number];
 }
