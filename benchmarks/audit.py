@@ -139,12 +139,22 @@ TASKS: dict[str, Callable[[int], Task]] = {
 }
 
 
-def measure(task: Task, seed: int, in_sample: bool, keep: Path | None) -> dict[str, Any]:
+def predict(task: Task, seed: int, kept: Path | None) -> tuple[Predictions, float]:
+    """What the networks say, and the CPU seconds that they took; read from `kept` where it is there."""
+    if kept is not None and kept.exists():
+        stored = torch.load(kept, weights_only=True)
+        return Predictions(**stored["seen"]), stored["seconds"]
     started = time.process_time()
     seen = out_of_sample(task.make, task.inputs, task.given, task.classes, task.plan, seed)
-    if keep is not None:
-        torch.save({"seen": vars(seen), "given": task.given, "truth": task.truth}, keep)
-    trained, started = time.process_time() - started, time.process_time()
+    seconds = time.process_time() - started
+    if kept is not None:
+        torch.save({"seen": vars(seen), "seconds": seconds, "given": task.given, "truth": task.truth}, kept)
+    return seen, seconds
+
+
+def measure(task: Task, seed: int, in_sample: bool, kept: Path | None) -> dict[str, Any]:
+    seen, trained = predict(task, seed, kept)
+    started = time.process_time()
     judged = judge(seen, task.given, seed)
     ours = time.process_time() - started
     p, labels, wrong = probabilities(seen.log_p), task.given.numpy(), (task.given != task.truth).numpy()
@@ -194,7 +204,7 @@ def main() -> None:
     parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--out", type=Path, default=Path("results/audit.jsonl"))
     parser.add_argument("--without-in-sample", action="store_true", help="Save the time of that network.")
-    parser.add_argument("--keep", type=Path, help="A folder for the predictions, to judge them again.")
+    parser.add_argument("--keep", type=Path, help="A folder for predictions, to judge them again.")
     options = parser.parse_args()
     torch.set_num_threads(1)
     lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
