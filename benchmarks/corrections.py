@@ -1,10 +1,10 @@
 """What a round of corrections is worth: train, audit, correct the labels that the audit names first, train again.
 
-    METAMIXUP_DATA=… python benchmarks/corrections.py --work FOLDER [--images 10000] [--answers 200] [--seed 0]
+    METAMIXUP_DATA=… python benchmarks/corrections.py --work FOLDER [--images 10000] [--answers 200] [--fair 100]
 
 A folder of CIFAR-10 images by the labels that people gave (`random1` of CIFAR-10N, 17 % wrong); the answers come from
-the official labels, which the test images have too. Everything is done by the commands of metamixup; what is finished
-is not done again.
+the official labels, which the test images have too. With --fair, so many images drawn at random are answered besides,
+and are the meta set of a third run. Everything is done by the commands of metamixup; finished runs are not made again.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import csv
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import torch
 from PIL import Image
@@ -49,23 +50,24 @@ def train(photos: Path, out: Path, seed: int, epochs: int, *more: str) -> dict[s
     return {"test_error": found["test_error"], "cpu_seconds": found["cpu_seconds"]}
 
 
-def answered(listed: Path, labels: Path, whole: DataSet, answers: int) -> dict[str, float]:
-    """labels.csv as the page saves it; and how many of the first labels were wrong."""
+def answered(listed: Path, labels: Path, whole: DataSet, answers: int, fair: int) -> dict[str, float]:
+    """labels.csv as the page saves it: the first of the list, and some at random; how many of the first were wrong."""
     with listed.open(newline="") as file:
-        first = list(csv.DictReader(file))[:answers]
-    right = [whole.classes[int(whole.train.labels[int(Path(row["file"]).stem)])] for row in first]
-    wrong = [row["label"] != name for row, name in zip(first, right, strict=True)]
-    rows = [f"{row['file']},{name}" for row, name in zip(first, right, strict=True)]
-    labels.write_text("\n".join(["file,label", *rows]) + "\n")
-    return {"answers": len(first), "wrong": sum(wrong), "wrong_of_first_100": sum(wrong[:100])}
+        rows = list(csv.DictReader(file))
+    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(1)).tolist()
+    chosen = {row["file"]: "suspicion" for row in rows[:answers]} | {rows[k]["file"]: "random" for k in order[:fair]}
+    right = {name: whole.classes[int(whole.train.labels[int(Path(name).stem)])] for name in chosen}
+    lines = [f"{name},{right[name]},{how}" for name, how in chosen.items()]
+    labels.write_text("\n".join(["file,label,chosen", *lines]) + "\n")
+    wrong = [row["label"] != right[row["file"]] for row in rows[:answers]]
+    return {"answers": answers, "wrong": sum(wrong), "wrong_of_first_100": sum(wrong[:100])}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", type=Path, required=True)
-    for name, value in (("images", 10_000), ("answers", 200), ("epochs", 20), ("seed", 0)):
+    for name, value in (("images", 10_000), ("answers", 200), ("fair", 0), ("epochs", 20), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--vouched", action="store_true", help="A third run, with the answers as its meta set.")
     o = parser.parse_args()
     torch.set_num_threads(1)
     whole, photos, labels = load("cifar10"), o.work / "photos", o.work / "labels.csv"
@@ -74,15 +76,14 @@ def main() -> None:
     before = train(photos, o.work / "before", o.seed, o.epochs)
     if not (o.work / "list.csv").exists():
         assert run(["audit", str(o.work / "before"), "--out", str(o.work / "list.csv")]) == 0
-    told = answered(o.work / "list.csv", labels, whole, o.answers)
-    about = {"seed": o.seed, "epochs": o.epochs, "images": o.images, **told, "before": before}
+    about: dict[str, Any] = {"seed": o.seed, "epochs": o.epochs, "images": o.images, "before": before}
+    about |= answered(o.work / "list.csv", labels, whole, o.answers, 0)
+    about["after"] = train(photos, o.work / "after", o.seed, o.epochs, "--labels", str(labels))
     print(json.dumps(about), flush=True)
-    corrected = ["--labels", str(labels)]
-    about["after"] = train(photos, o.work / "after", o.seed, o.epochs, *corrected)
-    print(json.dumps(about), flush=True)
-    if o.vouched:
-        about["vouched"] = train(photos, o.work / "vouched", o.seed, o.epochs, *corrected, "--meta", str(labels))
-        print(json.dumps(about))
+    if o.fair:
+        answered(o.work / "list.csv", labels, whole, o.answers, o.fair)
+        vouched = train(photos, o.work / "fair", o.seed, o.epochs, "--labels", str(labels), "--meta", str(labels))
+        print(json.dumps({**about, "fair": o.fair, "after_with_meta": vouched}))
 
 
 if __name__ == "__main__":

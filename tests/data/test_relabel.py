@@ -47,6 +47,16 @@ def test_test_images_are_corrected_too_and_never_vouched_for(tmp_path, found):
     assert read_names(tmp_path / "labels.csv", named).tolist() == [4]
 
 
+def test_images_that_were_suspicious_are_no_fair_sample(tmp_path, found):
+    head, suspicious = "file,label,verdict,chosen\n", "train/3,cat,relabelled,suspicion\n"
+    (tmp_path / "labels.csv").write_text(f"{head}{suspicious}train/4,ant,confirmed,random\n")
+    assert int((read_labels(str(tmp_path / "labels.csv"), found) != UNCHANGED).sum()) == 2
+    assert read_names(tmp_path / "labels.csv", found).tolist() == [4]
+    (tmp_path / "labels.csv").write_text(f"{head}{suspicious}")
+    with pytest.raises(DataError, match="none of its 1 images was chosen at random"):
+        read_names(tmp_path / "labels.csv", found)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [

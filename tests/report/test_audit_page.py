@@ -47,10 +47,10 @@ def test_confirm_relabel_skip_and_save(page, opened, tmp_path):
     view.page.keyboard.press("u")
     assert view.page.inner_text("#done") == "3 labels decided, 1 skipped"
     assert saved(view, tmp_path) == [
-        ["file", "label", "verdict"],
-        ["a/<i>0.png", "ant", "confirmed"],
-        ["a/<i>1.png", "'=cow", "relabelled"],
-        ["a/<i>2.png", "bee", "relabelled"],
+        ["file", "label", "verdict", "chosen"],
+        ["a/<i>0.png", "ant", "confirmed", "suspicion"],
+        ["a/<i>1.png", "'=cow", "relabelled", "suspicion"],
+        ["a/<i>2.png", "bee", "relabelled", "suspicion"],
     ]
     view.page.reload()
     view.page.wait_for_selector("html[data-ready=true]", state="attached")
@@ -59,9 +59,27 @@ def test_confirm_relabel_skip_and_save(page, opened, tmp_path):
     assert [url for url in view.left if not url.startswith("blob:")] == []
 
 
+def test_a_fair_sample_is_marked_as_far_as_it_was_decided_on(page, opened, tmp_path):
+    view = opened(page)
+    view.page.keyboard.press("c")
+    view.page.select_option("#pair", "random")
+    assert view.page.inner_text("#count") == "300 images"
+    sample = []
+    for _ in range(20):
+        sample.append(view.page.inner_text("#file"))
+        view.page.keyboard.press("c")
+    assert sample != sorted(sample, key=lambda name: int(name[5:-4]))
+    view.page.keyboard.press("ArrowRight")
+    beyond = view.page.inner_text("#file")
+    view.page.keyboard.press("c")
+    chosen = {name: chosen for name, _, _, chosen in saved(view, tmp_path)[1:]}
+    assert {name for name, how in chosen.items() if how == "random"} == set(sample)
+    assert chosen[beyond] == "suspicion"
+
+
 def test_pairs_of_classes_and_undecided_ones_are_sifted(page, opened):
     view = opened(page)
-    view.page.select_option("#pair", index=1)
+    view.page.select_option("#pair", index=2)
     assert view.page.inner_text("#count") == "150 images"
     assert view.page.inner_text("#likely") == "bee"
     view.page.keyboard.press("s")

@@ -5,6 +5,10 @@ holds several arrays. A .csv table holds as many rows as need be, with the colum
 path in the data's folder, or `train/17` for the 17th training image where there are no files; a label by the name of
 its class or its number. It may name test images too, whose labels are corrected as well. A plain list of files, one a
 line, names images without labels; test images in it are passed over.
+
+As a meta set such a table must be a fair sample. Where it has the column `chosen`, which the page of an audit writes,
+only rows chosen at `random` count: images that were looked at because they are suspicious have other classes than the
+rest, and are those of which the network is most sure.
 """
 
 import csv
@@ -22,6 +26,7 @@ from metamixup.storage import read_record
 
 USUAL = ("labels", "y", "y_train", "targets")
 FILE, LABEL = ("file", "name", "image", "index"), ("label", "class")
+CHOSEN, RANDOM = "chosen", "random"
 UNCHANGED = -1
 
 
@@ -33,9 +38,9 @@ def read_labels(path: str, found: DataSet) -> Tensor:
 
 
 def read_names(path: Path, found: DataSet) -> Tensor:
-    """(M,) sorted positions of the training images that a list or a table names."""
+    """(M,) sorted positions of the training images that a list or a table names, as a fair sample of all."""
     if path.suffix == ".csv":
-        rows = [row[0] for row in _rows(path, needs_label=False)]
+        rows = _fair_names(path)
     else:
         rows = [line.strip() for line in _text(path).splitlines() if line.strip()]
     if not rows:
@@ -88,13 +93,32 @@ def _table(path: Path, found: DataSet) -> list[tuple[str, int, int]]:
     return rows
 
 
-def _rows(path: Path, needs_label: bool = True) -> list[tuple[str, str]]:
+def _fair_names(path: Path) -> list[str]:
+    names = [name for name, _ in _rows(path, needs_label=False)]
+    head, lines = _lines(path)
+    if CHOSEN not in head:
+        return names
+    fair = [name for name, line in zip(names, lines, strict=True) if line[head.index(CHOSEN) :][:1] == [RANDOM]]
+    if names and not fair:
+        raise DataError(
+            f"{path}: none of its {len(names)} images was chosen at random, so they are no fair sample for --meta; "
+            "decide on some of the page's 'fair sample' too, or leave out --meta"
+        )
+    return fair
+
+
+def _lines(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns, and all rows."""
     lines = csv.reader(_text(path).splitlines())
     head = [name.strip().lower() for name in next(lines, [])]
+    return head, [line for line in lines if line]
+
+
+def _rows(path: Path, needs_label: bool = True) -> list[tuple[str, str]]:
+    head, rows = _lines(path)
     file, label = (next((head.index(name) for name in names if name in head), None) for names in (FILE, LABEL))
     if file is None or (needs_label and label is None):
         raise DataError(f"{path}: needs the columns file{' and label' * needs_label} in its first line, not {head}")
-    rows = [line for line in lines if line]
     for number, row in enumerate(rows, 2):
         if len(row) <= max(file, label or 0):
             raise DataError(f"{path}, line {number}: has {len(row)} columns, the first line has {len(head)}")

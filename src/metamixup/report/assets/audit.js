@@ -3,7 +3,7 @@ const find = id => document.getElementById(id);
 const store = `metamixup-audit/${data.key}`;
 const PAGE = 120;
 const pictures = [];
-let verdicts = {}, shown = [], at = 0;
+let verdicts = {}, shown = [], at = 0, shuffled;
 try { verdicts = JSON.parse(localStorage.getItem(store)) || {}; } catch { verdicts = {}; }
 
 // A sheet is decoded when one of its thumbnails is drawn for the first time. All but the first stand at the page's end, and
@@ -31,20 +31,35 @@ function state(item) {
   const verdict = verdicts[item];
   return verdict === undefined ? "" : verdict < 0 ? "skipped" : verdict === data.given[item] ? "confirmed" : "relabelled";
 }
+// A fair sample goes by a hash of the names, which knows nothing of suspicion.
+function hash(text) {
+  let value = 2166136261;
+  for (let k = 0; k < text.length; k++) value = Math.imul(value ^ text.charCodeAt(k), 16777619);
+  value = Math.imul(value ^ value >>> 16, 2246822507);
+  return (value ^ value >>> 13) >>> 0;
+}
+const atRandom = () => shuffled ||= data.files.map((file, k) => [hash(file), k]).sort((a, b) => a[0] - b[0]).map(pair => pair[1]);
+// Its images up to the first that is undecided: those decided further on may have been chosen by suspicion.
+function fair() {
+  const end = atRandom().findIndex(k => !(k in verdicts));
+  return new Set(end < 0 ? atRandom() : atRandom().slice(0, end));
+}
 function pairs() {
   const counts = new Map();
   data.files.forEach((_, k) => { const key = `${data.given[k]}>${data.likely[k]}`; if (data.wrong[k] >= 0.5) counts.set(key, (counts.get(key) || 0) + 1); });
   node("option", { value: "" }, "all images", find("pair"));
+  node("option", { value: "random" }, "a fair sample, for --meta", find("pair"));
   [...counts].sort((a, b) => b[1] - a[1]).forEach(([key, count]) => {
     const [given, likely] = key.split(">").map(Number);
     node("option", { value: key }, `${named(given)} → ${named(likely)} (${count})`, find("pair"));
   });
 }
 function sift() {
-  const pair = find("pair").value, open = find("open").checked;
+  const pair = find("pair").value, open = find("open").checked, random = pair === "random";
   shown = [];
-  for (let k = 0; k < data.files.length; k++) {
-    if ((!pair || pair === `${data.given[k]}>${data.likely[k]}`) && (!open || !(k in verdicts))) shown.push(k);
+  for (let place = 0; place < data.files.length; place++) {
+    const k = random ? atRandom()[place] : place;
+    if ((!pair || random || pair === `${data.given[k]}>${data.likely[k]}`) && (!open || !(k in verdicts))) shown.push(k);
   }
   at = 0; show();
 }
@@ -81,8 +96,10 @@ function decide(verdict) {
 // A spreadsheet would run a text that begins like a formula.
 const cell = text => { const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe; };
 function table() {
-  const lines = Object.entries(verdicts).filter(([, v]) => v >= 0).map(([k, v]) => [data.files[k], data.classes[v], state(k)].map(cell).join(","));
-  return ["file,label,verdict", ...lines].join("\n") + "\n";
+  const sample = fair();
+  const row = ([k, v]) => [data.files[k], data.classes[v], state(k), sample.has(Number(k)) ? "random" : "suspicion"];
+  const lines = Object.entries(verdicts).filter(([, v]) => v >= 0).map(pair => row(pair).map(cell).join(","));
+  return ["file,label,verdict,chosen", ...lines].join("\n") + "\n";
 }
 function save() {
   const link = node("a", { href: URL.createObjectURL(new Blob([table()], { type: "text/csv" })), download: "labels.csv" });
