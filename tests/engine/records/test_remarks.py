@@ -9,8 +9,13 @@ from metamixup.trust import Trust
 IMAGES = {"images": {"train": 200, "meta": 60, "test": 300}}
 
 
-def line(epoch=1, error=20.0, loss=1.0):
-    return {"epoch": epoch, "test_error": error, "losses": {"supervised": loss, "unlabelled": 1.0}}
+def line(epoch=1, error=20.0, loss=1.0, train=15.0):
+    return {
+        "epoch": epoch,
+        "test_error": error,
+        "train_error": train,
+        "losses": {"supervised": loss, "unlabelled": 1.0},
+    }
 
 
 @pytest.mark.parametrize(
@@ -27,6 +32,11 @@ def line(epoch=1, error=20.0, loss=1.0):
         ),
         ([line()], {"images": {"train": 9, "meta": 12, "test": 300}}, ["12 images for 3 classes, so it says little"]),
         ([line(error=None)], {}, []),
+        ([line(error=25.0)], {"images": {"test": 24}}, ["6 of 24 test images are wrong; of so few, an error is unc"]),
+        ([line(error=0.0, train=0.0)], {"images": {"test": 24}}, ["0 of 24 test images are wrong"]),
+        ([line(train=1.0)], IMAGES, ["by heart (1.0 % wrong)"]),
+        ([line(error=5.0, train=0.0)], IMAGES, []),
+        ([line(train=1.0)], IMAGES | {"model": "hf:microsoft/resnet-18"}, []),
     ],
 )
 def test_what_is_said(lines, about, told):

@@ -8,12 +8,16 @@ from metamixup.engine.records.summary_check import is_number
 from metamixup.engine.training import Training
 
 FEWEST_CLEAN = 10  # meta images of a class
+FEWEST_TESTED = 200  # test images, below which an error is uncertain by more than a person would think
+BY_HEART = 0.1  # a training error below this share of the test error
 FALLEN = 0.98  # a loss that is still above this share of its first value has not fallen
 
 
 def remarks(training: Training, lines: list[dict[str, Any]]) -> list[str]:
     """`lines`: those of metrics.jsonl."""
-    found = [_guessing(training, lines[-1]), _loss_that_stayed(lines), _few_clean(training), _lost_steps(training)]
+    last = lines[-1]
+    found = [_guessing(training, last), _few_tested(training, last), _by_heart(training, last)]
+    found += [_loss_that_stayed(lines), _few_clean(training), _lost_steps(training)]
     return [text for text in found if text is not None] + training.stage.remarks()
 
 
@@ -27,6 +31,30 @@ def _guessing(training: Training, last: dict[str, Any]) -> str | None:
     return (
         f"it learned nothing: a test error of {error:.1f} % is no better than guessing among {training.num_classes} "
         "classes; another --lr (a tenth of it first), more --epochs or a network with BatchNorm may help"
+    )
+
+
+def _few_tested(training: Training, last: dict[str, Any]) -> str | None:
+    """How far chance reaches: two deviations of a share, counted with two right and two wrong images more."""
+    error, tested = last.get("test_error"), training.about.get("images", {}).get("test", 0)
+    if not is_number(error) or not 0 < tested < FEWEST_TESTED:
+        return None
+    wrong, share = round(error * tested / 100), (error * tested / 100 + 2) / (tested + 4)
+    doubt = 200 * math.sqrt(share * (1 - share) / (tested + 4))
+    return (
+        f"{wrong} of {tested} test images are wrong; of so few, an error is uncertain by {doubt:.0f} points or so: "
+        "more images, or a folder test/, tell more"
+    )
+
+
+def _by_heart(training: Training, last: dict[str, Any]) -> str | None:
+    """Trained weights have seen other images; a network of the user's own may have."""
+    error, known, model = last.get("test_error"), last.get("train_error"), str(training.about.get("model", ""))
+    if ":" in model or not (is_number(error) and is_number(known)) or error < 10 or known > BY_HEART * error:
+        return None
+    return (
+        f"it knows the training images by heart ({known:.1f} % wrong) and others less: more images help, or a network "
+        "that has seen others, as --model hf:microsoft/resnet-18 or timm:resnet18"
     )
 
 
