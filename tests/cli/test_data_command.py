@@ -36,11 +36,14 @@ def test_check_counts_and_names_what_is_wrong(tmp_path, capsys):
     assert "8 for training, 2 for testing" in told
     assert "[bold]cat" in told
     assert "test/dog/same.png = train/dog/2.png" in told
+    assert "left out" not in told
     (root / "train" / "dog" / "9.png").write_bytes(encoded(picture())[:60])
+    (root / "train" / "dog" / "9.heic").write_bytes(b"of a telephone")
     assert run(["data", "check", str(root)]) == 3
     told = capsys.readouterr().out
     assert "damaged: 1" in told
     assert "train/dog/9.png" in told
+    assert "left out, since only JPEG, PNG and WebP are read: 1\n  train/dog/9.heic" in told
 
 
 def test_check_of_a_named_set_and_of_nothing(tmp_path, capsys):

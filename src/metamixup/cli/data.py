@@ -65,6 +65,8 @@ def _show(findings: "Findings") -> None:
     print(f"{train} for training, {test} for testing, {findings.unlabelled} unlabelled")
     print_columns(("class", "training", "test"), [(name, str(a), str(b)) for name, a, b in findings.histogram])
     _list("damaged", findings.damaged)
+    if findings.left_out:
+        _list("left out, since only JPEG, PNG and WebP are read", findings.left_out)
     _list("in the test set and in the training set", [f"{b} = {a}" for a, b in findings.duplicates])
 
 

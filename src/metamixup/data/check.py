@@ -1,20 +1,21 @@
 """What is in a data set and what is wrong with it: counts, damaged files, images shared by train and test."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from torch import Tensor
 
 from metamixup.data.folder.folder import image_shape, parts_of
-from metamixup.data.folder.tree import ImageFile, scan
+from metamixup.data.folder.tree import ImageFile, left_out, scan
 from metamixup.data.folder.workers import Decoded, decode_all
 from metamixup.data.images import DataSet, ImageSet
 
 
 @dataclass(frozen=True)
 class Findings:
-    """histogram: images of each class in the training and the test set; duplicates: (training, test) image names."""
+    """histogram: images of each class in the training and the test set; duplicates: (training, test) image names;
+    left_out: photos of kinds that are not read."""
 
     name: str
     shape: tuple[int, int, int]
@@ -22,6 +23,7 @@ class Findings:
     unlabelled: int
     damaged: list[str]
     duplicates: list[tuple[str, str]]
+    left_out: list[str] = field(default_factory=list)
 
 
 def check_set(data: DataSet) -> Findings:
@@ -44,7 +46,7 @@ def check_folder(root: Path, image_size: int | None = None) -> Findings:
         *([(str(d.path.relative_to(root)), d.digest) for d in part if d.digest] for part in (first, second))
     )
     damaged = [d.problem for d in decoded if d.problem]
-    return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared)
+    return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root))
 
 
 def _sound(files: list[ImageFile], decoded: list[Decoded]) -> list[int]:

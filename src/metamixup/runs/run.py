@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from metamixup import world
+from metamixup.data.folder.tree import left_out
 from metamixup.data.folder.workers import Progress
 from metamixup.engine.evaluate import evaluate
 from metamixup.engine.interrupt import Interrupt, Interrupted
@@ -108,7 +110,9 @@ def _prepared(
 
 def _told_before(settings: Settings, training: Training) -> Iterator[str]:
     """What a person should know of the data before the run begins."""
-    budget, labels = settings.ssl.labels, training.about["labels"]
+    root, budget, labels = Path(settings.data), settings.ssl.labels, training.about["labels"]
+    if root.is_absolute() and root.is_dir() and (others := left_out(root)):
+        yield f"left out, since only JPEG, PNG and WebP are read: {len(others)} photos, {others[0]} among them"
     if budget is not None and labels != budget:
         yield f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set"
     if training.stage.learned and training.meta is None:

@@ -4,7 +4,7 @@ import sys
 import pytest
 from data.formats import write_photos
 
-from metamixup.data.folder.tree import files_fingerprint, image_files, readable, scan
+from metamixup.data.folder.tree import files_fingerprint, image_files, left_out, readable, scan
 from metamixup.errors import DataError
 
 
@@ -77,6 +77,16 @@ def test_a_link_to_itself_is_an_error_that_names_it(tmp_path):
     (tmp_path / "cat" / "loop.png").symlink_to("loop.png")
     with pytest.raises(DataError, match="loop"):
         scan(tmp_path)
+
+
+def test_photos_of_kinds_that_are_not_read_are_named(tmp_path):
+    write_photos(tmp_path, count=1)
+    (tmp_path / "cat" / "0.png").rename(tmp_path / "cat" / "IMG.HEIC")
+    with pytest.raises(DataError, match=r"no images \(.*it has IMG\.HEIC: save such photos as JPEG"):
+        scan(tmp_path)
+    (tmp_path / "cat" / "notes.txt").write_text("no photo")
+    assert left_out(tmp_path) == ["cat/IMG.HEIC"]
+    assert left_out(tmp_path / "nowhere") == []
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from metamixup.errors import DataError
 TEST_NAMES = ("test", "val", "valid", "validation")
 UNLABELLED_NAMES = ("unlabelled", "unlabeled")
 META_NAMES = ("meta",)
+NOT_READ = frozenset({".heic", ".heif", ".avif", ".tif", ".tiff", ".bmp", ".gif", ".dng", ".raw", ".cr2", ".nef"})
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def _scan(root: Path) -> Tree:
     files = [_files(folder, label) for label, folder in enumerate(folders)]
     for folder, found in zip(folders, files, strict=True):
         if not found:
-            raise DataError(f"{folder}: this class has no images ({', '.join(sorted(SUFFIXES))})")
+            others = f"; it has {left_out(folder)[0]}: save such photos as JPEG" if left_out(folder) else ""
+            raise DataError(f"{folder}: this class has no images ({', '.join(sorted(SUFFIXES))}){others}")
     test = _first(root, TEST_NAMES) if train.is_dir() else None
     rest, meta = _first(root, UNLABELLED_NAMES), _first(root, META_NAMES) or _first(labelled, META_NAMES)
     return Tree(
@@ -112,6 +114,14 @@ def image_files(folder: Path) -> list[Path]:
         raise DataError(f"{folder}: cannot be read ({problem})") from problem
 
 
+def left_out(root: Path) -> list[str]:
+    """Photos below a folder, by their place in it, of kinds that are not read."""
+    try:
+        return [readable(file.path.relative_to(root).as_posix()) for file in _files(root, -1, NOT_READ)]
+    except OSError:  # where it matters, `scan` tells
+        return []
+
+
 def _first(root: Path, names: tuple[str, ...]) -> Path | None:
     return next((root / name for name in names if (root / name).is_dir()), None)
 
@@ -120,11 +130,11 @@ def _folders(root: Path) -> list[Path]:
     return sorted(entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
-def _files(folder: Path, label: int) -> list[ImageFile]:
+def _files(folder: Path, label: int, kinds: frozenset[str] = SUFFIXES) -> list[ImageFile]:
     """All images below the folder, sorted by name; a link back to a parent, which would bring other classes in, is not
     followed."""
     above = {_identity(parent) for parent in folder.absolute().parents}
-    return sorted(_walk(folder, label, above), key=lambda file: file.path)
+    return sorted(_walk(folder, label, kinds, above), key=lambda file: file.path)
 
 
 def _identity(folder: Path) -> tuple[int, int]:
@@ -132,7 +142,7 @@ def _identity(folder: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _walk(folder: Path, label: int, seen: set[tuple[int, int]]) -> Iterator[ImageFile]:
+def _walk(folder: Path, label: int, kinds: frozenset[str], seen: set[tuple[int, int]]) -> Iterator[ImageFile]:
     """Links are followed, but no folder is entered twice: a loop of links would have no end. Folders may lie deeper in
     each other than Python calls may."""
     waiting = [folder]
@@ -147,6 +157,6 @@ def _walk(folder: Path, label: int, seen: set[tuple[int, int]]) -> Iterator[Imag
                     continue
                 if entry.is_dir():
                     waiting.append(Path(entry.path))
-                elif entry.is_file() and os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+                elif entry.is_file() and os.path.splitext(entry.name)[1].lower() in kinds:
                     found = entry.stat()
                     yield ImageFile(Path(entry.path), label, found.st_size, found.st_mtime_ns)
