@@ -57,6 +57,18 @@ def test_wrong_labels_ask_for_a_share_at_least():
     assert told(0.0, least=0.7).share == 0.7
 
 
+def test_what_was_once_known_by_heart_counts_though_blends_close_the_gap():
+    assert Amount().by_heart == 1  # nobody could tell
+    assert told(0.03).by_heart == 0
+    amount = told(0.2)
+    assert amount.by_heart == 1
+    assert told(0.0, amount=amount).by_heart == 1
+
+
+def test_few_losses_do_not_make_a_gap():
+    assert told(0.2, steps=4).by_heart == 0
+
+
 def test_the_share_follows_the_losses_at_once():
     amount = told(0.2, 20)
     assert told(0.0, 30, amount).share == pytest.approx(0, abs=0.05)

@@ -99,3 +99,13 @@ def test_nothing_is_distrusted_while_the_share_of_wrong_labels_falls():
         said = torch.where(known, labels, (labels + 1) % 4)
         division.learn((4 * torch.eye(4))[said].log_softmax(1), labels)
         assert division.strength == 0
+
+
+@pytest.mark.parametrize(("skill", "precise"), [(4.0, 1.0), (0.8, 0.0)])
+def test_clean_labels_tell_whether_distrust_falls_on_wrong_ones(skill, precise):
+    """A network that knows little distrusts right labels too."""
+    log_p, labels, _, _ = made(wrong=0.2, skill=skill)
+    spare, right, _, _ = made(200, wrong=0.0, skill=skill, seed=9)
+    division = divided(log_p, labels, (spare, right))
+    assert division.precise == pytest.approx(precise, abs=0.1)
+    assert divided(log_p, labels).precise == 0  # without any nobody knows

@@ -186,6 +186,20 @@ def test_a_label_gives_way_to_the_guess_as_far_as_it_is_distrusted():
     assert torch.allclose(mixture.own_labels, posterior, atol=1e-3)
 
 
+def test_labels_are_left_alone_where_distrust_would_not_pay():
+    """They look wrong, but the network has learned nothing by heart, and right ones are distrusted with them."""
+    stage, labels = divided(), torch.eye(2)
+    pairs = Pairs(torch.arange(2), labels, torch.arange(2))
+    stage.samples.learn(pairs.index, torch.tensor([[0.1, 0.9], [0.9, 0.1]]).log(), labels.argmax(1))
+    assert stage.distrust == 1
+    stage.amount.heard, stage.amount.widest = 500, 0.02
+    assert stage.distrust == 0
+    assert torch.equal(served(stage, pairs).own_labels, pairs.labels)
+    assert "look wrong, but the network has not learned them by heart" in stage.remarks()[0]
+    stage.division.hits = 0.9
+    assert stage.distrust == 1
+
+
 def test_samples_beyond_the_judged_fraction_are_trusted():
     stage = divided()
     stage.pace(4, fraction=0.5)

@@ -22,6 +22,7 @@ from torch import Tensor
 from metamixup.policy.thinning import Settling
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
+BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
@@ -30,7 +31,7 @@ FEWEST = 20  # losses of waiting samples before p is drawn from them
 WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
-NUMBERS = ("learned", "least", "known", "heard", "full", "released")
+NUMBERS = ("learned", "least", "known", "heard", "full", "widest", "released")
 
 
 class Amount:
@@ -38,13 +39,13 @@ class Amount:
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; learned: p, and least: what it is at least; known: how many
-    samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; released: does
-    nobody wait any more?; waiting, trained: (2,) running sums of losses and of their number.
+    samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; widest: the
+    widest gap so far; released: does nobody wait any more?; waiting, trained: (2,) running sums of losses and their count.
     """
 
     def __init__(self, settle: float = 0.5):
         self.settling, self.learned, self.least = Settling(settle), 0.0, 0.0
-        self.known, self.heard, self.full, self.released = 0, 0, 0, False
+        self.known, self.heard, self.full, self.widest, self.released = 0, 0, 0, 0.0, False
         self.waiting, self.trained = torch.zeros(2, 2, dtype=torch.float64)
 
     @property
@@ -77,9 +78,17 @@ class Amount:
             sums.mul_(fade).add_(torch.tensor([float(losses.double().sum()), float(len(losses))], dtype=torch.float64))
         self.heard += len(waiting)
         self.learned = min(1.0, max(0.0, (self.gap - LOW) / (HIGH - LOW))) if self.heard >= FEWEST else 0.0
+        self.widest = max(self.widest, self.gap if self.heard >= self.window else 0.0)
         self.full = self.full + len(waiting) if max(least, self.learned) == before == 1 else 0
         self.released = known > 0 and self.full >= self.window
         return True
+
+    @property
+    def by_heart(self) -> float:
+        """Has the network begun to learn by heart what it is shown, in [0, 1]? The widest gap counts, since blends and
+        guesses close it again. 1 where nobody could tell."""
+        low, high = BY_HEART
+        return min(1.0, max(0.0, (self.widest - low) / (high - low))) if self.heard else 1.0
 
     @property
     def window(self) -> float:

@@ -33,6 +33,7 @@ LEAN = 100.0  # samples of each class by which T leans towards mistakes that are
 FIRST_ROUNDS, ROUNDS = 40, 6  # of expectation–maximisation: from nothing, and from where it was
 DIVIDES = (0.2, 0.6)  # the share of what there is to know about 'right or wrong': too little, enough
 BEYOND_CHANCE = (0.04, 0.1)  # the share of labels that look wrong: of hard samples alone, surely of wrong ones too
+HITS = (0.55, 0.75)  # of what is distrusted, the share that is really wrong: too little, enough
 MOST = 10_000  # samples that a fit looks at
 WATCHED = 3  # fits, over which the share of wrong labels must not fall
 STEADY = (0.65, 0.8)  # share of wrong labels now : two fits ago. A network that still learns finds ever fewer of them
@@ -58,12 +59,13 @@ class Division:
     """Learned from all samples again and again as the network learns.
 
     Holds fit: the newest, or None before the first; likeliest: τ that explains the training labels best;
-    most: the largest share of wrong labels that any fit found at that τ; shares: what the newest fits found at least.
+    most: the largest share of wrong labels that any fit found at that τ; shares: what the newest fits found at least;
+    hits: of what is distrusted, the share that is really wrong, as far as clean labels tell: they are distrusted too.
     """
 
     def __init__(self) -> None:
         self.fit: Fit | None = None
-        self.likeliest, self.most = UNSURE, 0.0
+        self.likeliest, self.most, self.hits = UNSURE, 0.0, 0.0
         self.shares: list[float] = []
 
     @property
@@ -81,6 +83,12 @@ class Division:
         even_chance = max(float(trust.mean() * (1 - trust.mean())), 1e-9)
         divides = _between(float(trust.var(correction=0)) / even_chance, DIVIDES)
         return divides * self._steady() * _between(self.shares[-1], BEYOND_CHANCE)
+
+    @property
+    def precise(self) -> float:
+        """Does distrust fall on wrong labels, in [0, 1]? Unless it does, it takes from the network what it has yet to
+        learn."""
+        return _between(self.hits, HITS)
 
     @property
     def watched(self) -> bool:
@@ -103,6 +111,7 @@ class Division:
             best, largest = tau_of_clean(clean[0].double(), clean[1])
             surely = self._explain(log_p, labels, largest).share
             self.fit = self._explain(log_p, labels, best)
+            self.hits = 1 - self._distrust(*clean) / max(self.share, 1e-9)
         self.shares = [*self.shares, surely][-WATCHED:]
 
     def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:
@@ -115,8 +124,11 @@ class Division:
 
     def _vouched_for(self, log_p: Tensor, labels: Tensor) -> bool:
         """Are 'clean' labels surely better than the others? Some are drawn from them at random."""
-        right = self.posterior(log_p, labels).gather(1, labels[:, None]).mean()
-        return 1 - float(right) <= NO_BETTER * self.share + HARD
+        return self._distrust(log_p, labels) <= NO_BETTER * self.share + HARD
+
+    def _distrust(self, log_p: Tensor, labels: Tensor) -> float:
+        """The share of these labels that look wrong."""
+        return 1 - float(self.posterior(log_p, labels).gather(1, labels[:, None]).mean())
 
     def _explain(self, log_p: Tensor, labels: Tensor, tau: float) -> Fit:
         rounds = FIRST_ROUNDS if self.fit is None else ROUNDS
@@ -141,12 +153,13 @@ class Division:
             "fit": {} if self.fit is None else vars(self.fit),
             "likeliest": self.likeliest,
             "most": self.most,
+            "hits": self.hits,
             "shares": torch.tensor(self.shares, dtype=torch.float64),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.fit = Fit(**state["fit"]) if state["fit"] else None
-        self.likeliest, self.most = float(state["likeliest"]), float(state["most"])
+        self.likeliest, self.most, self.hits = (float(state[name]) for name in ("likeliest", "most", "hits"))
         self.shares = state["shares"].tolist()
 
 

@@ -29,7 +29,7 @@ from metamixup.trust.blend import blend, label_columns, with_guesses
 from metamixup.trust.division import Division
 from metamixup.trust.evidence import Evidence, find_evidence
 from metamixup.trust.memory import WIDE, CleanMemory, PredictionMemory, folded
-from metamixup.trust.suspects import Suspect, most_suspicious
+from metamixup.trust.suspects import Suspect, most_suspicious, remarks
 
 WARM_UP = 40  # steps before labels are divided: a network that knows nothing cannot judge
 FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was judged in haste gets no second hearing
@@ -37,7 +37,6 @@ BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of 
 UNTOLD = 0.5  # the share of pairs that are blended where nothing tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks")
-MOST_WRONG = 0.9  # a larger share of wrong labels is not believed
 
 
 class Trust(Stage):
@@ -96,13 +95,19 @@ class Trust(Stage):
         """Twice as often until it is known whether labels are wrong, half as often once little is left to learn."""
         if not self.division.watched:
             return self.steps % math.ceil(self.every / 2) == 0
-        at_rest = self.amount.released and not self.division.strength
+        at_rest = self.amount.released and not self.distrust
         return self.steps % (self.every * (2 if at_rest else 1)) == 0
 
     @property
     def forgets(self) -> bool:
         """Trust in a sample without an index lasts one step; but there may be nothing to distrust."""
-        return self.division.strength > 0 or not self.division.watched
+        return self.distrust > 0 or not self.division.watched
+
+    @property
+    def distrust(self) -> float:
+        """How far distrust acts, in [0, 1]: as far as labels are surely wrong, and it pays. It does where the network
+        begins to learn them by heart, or where hardly a right label is distrusted with them."""
+        return self.division.strength * max(self.amount.by_heart, self.division.precise)
 
     def see(self, rate: float) -> None:
         self.amount.see(rate)
@@ -154,7 +159,7 @@ class Trust(Stage):
     def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> None:
         """Samples without an index cannot wait: the meta images, which are not trained on, stand for them."""
         losses = world.gathered(batch.losses(pairs.labels[: len(batch.log_p)]))
-        least = min(1.0, BLENDED_PER_WRONG * self.division.strength * self.division.share)
+        least = min(1.0, BLENDED_PER_WRONG * self.distrust * self.division.share)
         if pairs.index is not None:
             index = world.gathered(pairs.index)
             self.samples.make_room(index, columns := min(batch.log_p.shape[1], WIDE))
@@ -203,7 +208,7 @@ class Trust(Stage):
         """Trust as far as it may act, (B,)."""
         if truth is None:
             return torch.ones(len(pairs.labels), device=pairs.partner.device)
-        return 1 - self.division.strength * (1 - truth.gather(1, label_columns(pairs.labels)[:, None])[:, 0])
+        return 1 - self.distrust * (1 - truth.gather(1, label_columns(pairs.labels)[:, None])[:, 0])
 
     def trust_of(self, index: Tensor) -> Tensor:
         """(n,) the probability that the labels of these training samples are right; 1 for one that was not judged."""
@@ -228,16 +233,7 @@ class Trust(Stage):
         return self.amount.records()
 
     def remarks(self) -> list[str]:
-        share, ignored = self.division.share, self.samples.ignored + self.clean.ignored
-        found = []
-        if not self.division.strength:
-            found.append("the policy found no labels to distrust")
-        elif share > MOST_WRONG:
-            text = f"the policy took {100 * share:.0f} % of the labels for wrong, which is hardly true"
-            found.append(f"{text}; are the labels of the meta set right?")
-        if ignored:
-            found.append(f"{ignored} predictions were not finite, and nothing was learned from them")
-        return found
+        return remarks(self.division, self.distrust, self.samples.ignored + self.clean.ignored)
 
     def state_dict(self) -> dict[str, Any]:
         parts = {name: getattr(self, name).state_dict() for name in PARTS}

@@ -1,4 +1,4 @@
-"""Which training samples look mislabelled, and as what."""
+"""Which training samples look mislabelled, and as what; and what is said of that at the end of a run."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,8 @@ from torch import Tensor
 
 from metamixup.trust.division import Division
 from metamixup.trust.memory import WIDE, PredictionMemory
+
+MOST_WRONG = 0.9  # a larger share of wrong labels is not believed
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Suspect:
 
 
 def taken_for_wrong(samples: PredictionMemory, division: Division) -> list[Suspect]:
-    """Those whose labels are more likely wrong than right, the worst first; none where distrust does not act."""
+    """Those whose labels are more likely wrong than right, the worst first; none where that may be chance."""
     ranked = most_suspicious(samples, division, samples.count) if division.strength else []
     return [suspect for suspect in ranked if suspect.wrong >= 0.5]
 
@@ -43,3 +45,17 @@ def most_suspicious(samples: PredictionMemory, division: Division, k: int) -> li
 
 def _classes(shared: bool, given: Tensor, likely: Tensor) -> tuple[int | None, int | None]:
     return (None, None) if shared else (int(given), int(likely))
+
+
+def remarks(division: Division, distrust: float, ignored: int) -> list[str]:
+    """What a person should know of a run at its end. distrust: how far it acted; ignored: predictions not finite."""
+    share, found = f"{100 * division.share:.0f} % of the labels", []
+    if not division.strength:
+        found.append("the policy found no labels to distrust")
+    elif division.share > MOST_WRONG:
+        found.append(f"the policy took {share} for wrong, which is hardly true; are the labels of the meta set right?")
+    elif not distrust:
+        found.append(f"{share} look wrong, but the network has not learned them by heart: all were trained on as given")
+    if ignored:
+        found.append(f"{ignored} predictions were not finite, and nothing was learned from them")
+    return found
