@@ -40,7 +40,7 @@ class Amount:
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; learned: p, and least: what it is at least; known: how many
     samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; widest: the
-    widest gap so far; released: does nobody wait any more?; waiting, trained: (2,) running sums of losses and their count.
+    widest gap so far; released: does nobody wait any more?; waiting, trained: (2,) sums of losses and their count.
     """
 
     def __init__(self, settle: float = 0.5):
