@@ -192,7 +192,7 @@ def test_labels_are_left_alone_where_distrust_would_not_pay():
     pairs = Pairs(torch.arange(2), labels, torch.arange(2))
     stage.samples.learn(pairs.index, torch.tensor([[0.1, 0.9], [0.9, 0.1]]).log(), labels.argmax(1))
     assert stage.distrust == 1
-    stage.amount.heard, stage.amount.widest = 500, 0.02
+    stage.amount.known, stage.amount.widest = 500, 0.02
     assert stage.distrust == 0
     assert torch.equal(served(stage, pairs).own_labels, pairs.labels)
     assert "look wrong, but the network has not learned them by heart" in stage.remarks()[0]

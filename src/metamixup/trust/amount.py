@@ -86,9 +86,9 @@ class Amount:
     @property
     def by_heart(self) -> float:
         """Has the network begun to learn by heart what it is shown, in [0, 1]? The widest gap counts, since blends and
-        guesses close it again. 1 where nobody could tell."""
+        guesses close it again. 1 where nobody surely waits: without indices, meta images may be trained on too."""
         low, high = BY_HEART
-        return min(1.0, max(0.0, (self.widest - low) / (high - low))) if self.heard else 1.0
+        return min(1.0, max(0.0, (self.widest - low) / (high - low))) if self.known else 1.0
 
     @property
     def window(self) -> float:
