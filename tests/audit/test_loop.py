@@ -2,7 +2,6 @@
 
 import pytest
 from audit.photos import MISTAKES, write_photos
-from report.conftest import chromium, opened  # noqa: F401
 
 from metamixup.audit.audit import audit_images
 from metamixup.audit.cross_validation import Plan
@@ -22,7 +21,7 @@ def photos(tmp_path_factory):
     return folder
 
 
-def test_what_was_decided_on_the_page_is_trained_on(photos, tmp_path, opened, capsys):  # noqa: F811
+def test_what_was_decided_on_the_page_is_trained_on(photos, tmp_path, opened, capsys):
     found = labelled_images(str(photos))
     write_audit_page(audit_images(found, Plan(folds=3, epochs=15, steps=60)), found.images, tmp_path / "audit.html")
     view = opened(tmp_path / "audit.html")
