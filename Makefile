@@ -32,7 +32,7 @@ chaos: .venv/dev
 
 # Tables in the documents, made again from the records under results/. Those of another version: make results ANY=1
 results: .venv/dev
-	.venv/bin/python -m tools.markers $(if $(ANY),--any-version) README.md docs/results/*.md docs/how-to/audit.md
+	.venv/bin/python -m tools.markers $(if $(ANY),--any-version) README.md docs/results/*.md
 
 docs: .venv/dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
