@@ -41,10 +41,10 @@ def nearest_neighbour_error(folder: Path) -> float:
     return 100 * float((found.train.labels[nearest] != found.test.labels).float().mean())
 
 
-def test_the_defaults_learn_more_in_half_of_their_time_than_the_nearest_neighbour_knows(tmp_path):
+def test_the_defaults_learn_more_in_a_fifth_of_their_time_than_the_nearest_neighbour_knows(tmp_path):
     write_digits(tmp_path / "photos", 8)
     (tmp_path / "photos" / "train" / "digit 1" / "IMG.HEIC").write_bytes(b"of a telephone")
-    settings = resolve({"data": str(tmp_path / "photos"), "evaluate_every": 1000, "epochs": 100})
+    settings = resolve({"data": str(tmp_path / "photos"), "evaluate_every": 1000, "epochs": 40})
     said = Said()
     summary = run.begin(RunFolder(tmp_path / "run"), settings, [said])
     assert any("no clean images were given" in text and "--meta FOLDER" in text for text in said.texts)

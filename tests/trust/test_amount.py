@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from metamixup.trust.amount import FEWEST, HIGH, LEAST, LOW, MOST, Amount
+from metamixup.trust.amount import FEWEST, HIGH, LEAST, LOW, MOST, UNTOLD, Amount
 
 
 def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0) -> Amount:
@@ -63,6 +63,14 @@ def test_what_was_once_known_by_heart_counts_though_blends_close_the_gap():
     amount = told(0.2)
     assert amount.by_heart == 1
     assert told(0.0, amount=amount).by_heart == 1
+
+
+def test_of_few_samples_nobody_waits_and_half_is_blended():
+    amount = Amount()
+    amount.learn(torch.ones(90), torch.full((10,), 9.0), known=96)
+    assert amount.share == UNTOLD
+    assert not bool(amount.waits(torch.arange(96)).any())
+    assert amount.by_heart == 1
 
 
 def test_few_losses_do_not_make_a_gap():

@@ -27,6 +27,8 @@ EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
 UNSETTLED = 0.5  # the most that is blended while the learning rate is at its peak
+FEW = 200  # samples, of which too few would wait to tell anything: none does then, and
+UNTOLD = 0.5  # of the pairs are blended, as everywhere where nothing tells
 FEWEST = 20  # losses of waiting samples before p is drawn from them
 WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
 UNNUMBERED = 200  # the same where samples come without an index
@@ -61,7 +63,7 @@ class Amount:
     def waits(self, index: Tensor) -> Tensor:
         """(B,) which samples are not to be trained on. Ever fewer as more are known: nobody who was trained on waits
         again."""
-        share = 0.0 if self.released else min(MOST, max(LEAST, WAITING / max(1, self.known)))
+        share = 0.0 if self.released or self.few else min(MOST, max(LEAST, WAITING / max(1, self.known)))
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
     def learn(self, trained: Tensor, waiting: Tensor, known: int, least: float = 0.0) -> bool:
@@ -71,7 +73,8 @@ class Amount:
         trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
         self.least, before = least, max(least, self.learned)
         self.known = self.known if self.released else max(self.known, known)
-        if self.released or not len(trained):
+        self.learned = UNTOLD if self.few else self.learned
+        if self.released or self.few or not len(trained):
             return False
         fade = max(0.0, 1 - len(waiting) / self.window)
         for sums, losses in ((self.trained, trained), (self.waiting, waiting)):
@@ -84,11 +87,15 @@ class Amount:
         return True
 
     @property
+    def few(self) -> bool:
+        return 0 < self.known < FEW
+
+    @property
     def by_heart(self) -> float:
         """Has the network begun to learn by heart what it is shown, in [0, 1]? The widest gap counts, since blends and
         guesses close it again. 1 where nobody surely waits: without indices, meta images may be trained on too."""
         low, high = BY_HEART
-        return min(1.0, max(0.0, (self.widest - low) / (high - low))) if self.known else 1.0
+        return min(1.0, max(0.0, (self.widest - low) / (high - low))) if self.known >= FEW else 1.0
 
     @property
     def window(self) -> float:

@@ -23,7 +23,7 @@ from metamixup.meta.stage import Stage
 from metamixup.mixing import Mixture, Pairs
 from metamixup.policy import Beta
 from metamixup.policy.thinning import thinned
-from metamixup.trust.amount import Amount
+from metamixup.trust.amount import UNTOLD, Amount
 from metamixup.trust.balance import Balance
 from metamixup.trust.blend import blend, label_columns, with_guesses
 from metamixup.trust.division import Division
@@ -34,7 +34,6 @@ from metamixup.trust.suspects import Suspect, most_suspicious, remarks
 WARM_UP = 40  # steps before labels are divided: a network that knows nothing cannot judge
 FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was judged in haste gets no second hearing
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
-UNTOLD = 0.5  # the share of pairs that are blended where nothing tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks")
 
