@@ -69,6 +69,25 @@ def test_one_altered_value_anywhere_is_told(ended):
     assert told["refused"] > 3 * told["taken"] > 0  # a number in place of a number may be taken
 
 
+def test_a_parameter_of_which_less_is_remembered_than_of_others_is_told(ended):
+    state = copy.deepcopy(ended.state)
+    next(iter(state["training"]["optimizer"]["state"].values())).popitem()
+    training = toy_training()
+    with pytest.raises(UserError, match="remembers less of some parameters"):
+        load_state(replace(ended, state=state), training, EpochRecord(training.num_classes))
+
+
+def test_a_run_goes_on_on_another_kind_of_processor(ended):
+    state = copy.deepcopy(ended.state)
+    (group,) = state["training"]["optimizer"]["param_groups"]
+    training = toy_training()
+    group["fused"] = True
+    load_state(replace(ended, state=state), training, EpochRecord(training.num_classes))
+    group["fused"] = "text"
+    with pytest.raises(UserError, match="other settings"):
+        load_state(replace(ended, state=state), training, EpochRecord(training.num_classes))
+
+
 def test_what_fits():
     own = {"a": torch.zeros(2, 3), "grows": torch.zeros(0), "b": [1, 2.0], "c": {}, "d": True}
     assert mismatch({**own, "grows": torch.zeros(9), "c": {"later": 1}}, own) is None

@@ -40,6 +40,8 @@ def optimizer_mismatch(found: Any, own: dict[str, Any], parameters: list[Tensor]
         for name, value in values.items():
             if not _remembered(name, value, parameters[key]):
                 return f"optimizer.state.{key}.{name} is {_told(value)}"
+    if len({frozenset(values) for values in found["state"].values()}) > 1:
+        return "its optimizer remembers less of some parameters than of others"
     return None
 
 
@@ -53,11 +55,14 @@ def _remembered(name: Any, value: Any, parameter: Tensor) -> bool:
 
 
 def _settings_of(group: Any) -> str | None:
-    """What stands in a group of parameters beside its learning rates, which the schedule sets."""
+    """What stands in a group of parameters beside its learning rates, which the schedule sets, and whether one pass
+    serves them all, which the kind of processor says."""
     rates = ("lr", "initial_lr")
     if not isinstance(group, dict) or not all(_is_rate(group.get(rate, 0.0)) for rate in rates):
         return None
-    return repr({key: value for key, value in group.items() if key not in rates})
+    if group.get("fused") not in (None, False, True):
+        return None
+    return repr({key: value for key, value in group.items() if key not in (*rates, "fused")})
 
 
 def _is_rate(value: Any) -> bool:
