@@ -40,7 +40,7 @@ def optimizer_mismatch(found: Any, own: dict[str, Any], parameters: list[Tensor]
         for name, value in values.items():
             if not _remembered(name, value, parameters[key]):
                 return f"optimizer.state.{key}.{name} is {_told(value)}"
-    if len({frozenset(values) for values in found["state"].values()}) > 1:
+    if len({frozenset(k for k, v in values.items() if v is not None) for values in found["state"].values()}) > 1:
         return "its optimizer remembers less of some parameters than of others"
     return None
 
