@@ -83,9 +83,10 @@ def test_a_run_goes_on_on_another_kind_of_processor(ended):
     training = toy_training()
     group["fused"] = True
     load_state(replace(ended, state=state), training, EpochRecord(training.num_classes))
-    group["fused"] = "text"
-    with pytest.raises(UserError, match="other settings"):
-        load_state(replace(ended, state=state), training, EpochRecord(training.num_classes))
+    for other in ("text", torch.zeros(0)):
+        group["fused"] = other
+        with pytest.raises(UserError, match="other settings"):
+            load_state(replace(ended, state=state), training, EpochRecord(training.num_classes))
 
 
 def test_what_fits():

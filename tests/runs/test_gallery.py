@@ -49,6 +49,16 @@ def test_confusion_counts_every_image_once():
     assert table.sum() - table.trace() == sum(n for _, _, n in most_confused(table)) or len(most_confused(table)) == 20
 
 
+@pytest.mark.parametrize(
+    "row", [[0, 9, 0.5], [0, "\x1b[2J", 0.5], [0, None, 0.5], [1e308, 0, 0.5], [-1, 0, 0.5], "", [0]]
+)
+def test_a_row_that_is_none_is_left_out(row):
+    images = ImageSet(torch.zeros(2, 1, 4, 4, dtype=torch.uint8), torch.tensor([0, 1]))
+    assert extreme_pairs([row], images) == []
+    assert len(extreme_pairs([row, [0, 1, 0.5]], images)) == 1
+    assert last_blends([{"epoch": 1, "most": [row, [0, 1, 0.5]]}, {"epoch": 2, "most": row}])["epoch"] == 1
+
+
 def test_extreme_pairs_show_the_blend():
     images = ImageSet(
         torch.tensor([0, 200], dtype=torch.uint8).view(2, 1, 1, 1).expand(2, 1, 4, 4), torch.tensor([2, 5])

@@ -60,7 +60,7 @@ def _settings_of(group: Any) -> str | None:
     rates = ("lr", "initial_lr")
     if not isinstance(group, dict) or not all(_is_rate(group.get(rate, 0.0)) for rate in rates):
         return None
-    if group.get("fused") not in (None, False, True):
+    if not isinstance(group.get("fused"), bool | None):
         return None
     return repr({key: value for key, value in group.items() if key not in (*rates, "fused")})
 

@@ -14,6 +14,7 @@ from metamixup import world
 from metamixup.data import DataSet, ImageSet
 from metamixup.engine.evaluate import calibration_bins, predict
 from metamixup.engine.records.run_folder import RunFolder, read_lines
+from metamixup.engine.records.summary_check import is_number
 from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Training
 from metamixup.mixing import mix
@@ -52,8 +53,8 @@ def write_gallery(folder: RunFolder, training: Training, found: DataSet, runtime
 def last_blends(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """The last epoch of lambda.jsonl whose most mixed pairs are all well mixed, or else the last that has any: the
     default policy ends on the images themselves."""
-    mixed = [line for line in lines if line.get("most")]
-    well = [line for line in mixed if all(abs(lam - 0.5) < WELL_MIXED for _, _, lam in line["most"])]
+    mixed = [line for line in lines if _rows(line.get("most"))]
+    well = [line for line in mixed if all(abs(lam - 0.5) < WELL_MIXED for _, _, lam in _rows(line["most"]))]
     return (well or mixed or [{}])[-1]
 
 
@@ -125,9 +126,16 @@ def _shown(images: ImageSet, k: int) -> dict[str, str]:
     return {"image": picture(images.images[k]), **({"file": images.names[k]} if images.names else {})}
 
 
-def extreme_pairs(rows: list[list[float]], images: ImageSet) -> list[dict[str, Any]]:
+def extreme_pairs(rows: Any, images: ImageSet) -> list[dict[str, Any]]:
     """rows: (first, second, λ) as lambda.jsonl has them."""
-    return [_triple(int(i), int(j), lam, images) for i, j, lam in rows]
+    count = len(images.images)
+    return [_triple(int(i), int(j), lam, images) for i, j, lam in _rows(rows) if max(i, j) < count]
+
+
+def _rows(found: Any) -> list[tuple[float, float, float]]:
+    """(first, second, λ) of a line that may have been altered; what is no such row is left out."""
+    rows = [tuple(row) for row in found if isinstance(row, list) and len(row) == 3] if isinstance(found, list) else []
+    return [row for row in rows if all(is_number(value) and value >= 0 for value in row) and row[2] <= 1]
 
 
 def _triple(i: int, j: int, lam: float, images: ImageSet) -> dict[str, Any]:
