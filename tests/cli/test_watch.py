@@ -65,6 +65,7 @@ def test_a_study_of_no_run_is_a_users_mistake(tmp_path, capsys):
 def test_sparklines():
     assert sparkline([0.0, 1.0]) == "▁█"
     assert sparkline([2.0]) == "▁"
+    assert sparkline([-9.0, 0.5, 2.0**40], between=(0, 1)) == "▁▅█"  # a record may have been altered
     assert len(sparkline(list(range(1000)))) == 48
     assert sparkline([0.5, 1.0], between=(0, 1)) == "▅█"
 

@@ -77,6 +77,14 @@ def test_a_parameter_of_which_less_is_remembered_than_of_others_is_told(ended):
         load_state(replace(ended, state=state), training, EpochRecord(training.num_classes))
 
 
+def test_a_group_without_a_rate_is_told(ended):
+    state = copy.deepcopy(ended.state)
+    del state["training"]["optimizer"]["param_groups"][0]["lr"]
+    training = toy_training()
+    with pytest.raises(UserError, match="other settings"):
+        load_state(replace(ended, state=state), training, EpochRecord(training.num_classes))
+
+
 def test_a_run_goes_on_on_another_kind_of_processor(ended):
     state = copy.deepcopy(ended.state)
     (group,) = state["training"]["optimizer"]["param_groups"]

@@ -31,18 +31,18 @@ def wrong_labels(tasks: Sequence[Task]) -> str:
 
 def rival_differences(tasks: Sequence[Task]) -> str:
     """The default minus each rival, paired by seed, with what a run costs beside one of MixUp."""
-    run = [task for task in tasks if any(task.values(rival) for rival in RIVALS)]
+    run = [task for task in tasks if any(task.difference(OURS, rival) for rival in RIVALS)]
     if not run:
         return "Nothing has been run yet.\n"
-    rivals = [rival for rival in RIVALS if any(task.values(rival) for task in run)]
+    rivals = [rival for rival in RIVALS if any(task.difference(OURS, rival) for task in run)]
     rows: list[list[Field]] = []
     for task in run:
         found = [task.difference(OURS, rival) for rival in rivals]
         texts = ["missing" if f is None else difference_text(f) for f in found]
         sure = [f is not None and f.sure and f.seeds >= FEWEST_SEEDS for f in found]
         rows.append([task.title, *(bold(t) if s else t for t, s in zip(texts, sure, strict=True))])
-    costs = [["CPU time, MixUp's being 1", *(f"{_cost(run, rival):.2f}" for rival in rivals)]]
-    costs += [["… of TrustMix", *(f"{_cost(run, OURS):.2f}" for _ in rivals)]]
+    costs = [["CPU time, MixUp's being 1", *(_cost(run, rival) for rival in rivals)]]
+    costs += [["… of TrustMix", *(_cost(run, OURS) for _ in rivals)]]
     return as_markdown(TextTable(("TrustMix minus …, points", *(run[0].labels[r] for r in rivals)), [*rows, *costs], 1))
 
 
@@ -68,8 +68,8 @@ def _row(task: Task, shown: Sequence[str]) -> list[Field]:
     return [task.title, *fields, *("–" if s is None else f"{s:.0%}" for s in shares), str(len(seeds))]
 
 
-def _cost(tasks: Sequence[Task], method: str) -> float:
+def _cost(tasks: Sequence[Task], method: str) -> str:
     """The mean over the tasks that have it."""
     pairs = [(t.mean(method, "cpu_seconds"), t.mean("mixup", "cpu_seconds")) for t in tasks]
     ratios = [mine / theirs for mine, theirs in pairs if mine and theirs]
-    return fmean(ratios) if ratios else float("nan")
+    return f"{fmean(ratios):.2f}" if ratios else "–"

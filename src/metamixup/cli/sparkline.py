@@ -12,4 +12,4 @@ def sparkline(values: list[float], width: int = WIDTH, between: tuple[float, flo
     cuts = [len(values) * k // groups for k in range(groups + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in pairwise(cuts)]
     low, high = between or (min(means), max(means))
-    return "".join(BARS[round((m - low) / (high - low or 1) * (len(BARS) - 1))] for m in means)
+    return "".join(BARS[round((min(max(m, low), high) - low) / (high - low or 1) * (len(BARS) - 1))] for m in means)

@@ -58,7 +58,7 @@ def _settings_of(group: Any) -> str | None:
     """What stands in a group of parameters beside its learning rates, which the schedule sets, and whether one pass
     serves them all, which the kind of processor says."""
     rates = ("lr", "initial_lr")
-    if not isinstance(group, dict) or not all(_is_rate(group.get(rate, 0.0)) for rate in rates):
+    if not isinstance(group, dict) or not all(_is_rate(group.get(rate, group.get("lr"))) for rate in rates):
         return None
     if not isinstance(group.get("fused"), bool | None):
         return None
