@@ -65,6 +65,13 @@ def test_what_was_once_known_by_heart_counts_though_blends_close_the_gap():
     assert told(0.0, amount=amount).by_heart == 1
 
 
+def test_a_gap_that_began_below_zero_counts_from_there():
+    """Those who wait are easier than the others by chance."""
+    amount = told(-0.3)
+    assert amount.by_heart == 0
+    assert told(-0.1, amount=amount).by_heart == 1
+
+
 def test_of_few_samples_nobody_waits_and_half_is_blended():
     amount = Amount()
     amount.learn(torch.ones(90), torch.full((10,), 9.0), known=96)

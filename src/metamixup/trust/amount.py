@@ -33,7 +33,7 @@ FEWEST = 20  # losses of waiting samples before p is drawn from them
 WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
-NUMBERS = ("learned", "least", "known", "heard", "full", "widest", "released")
+NUMBERS = ("learned", "least", "known", "heard", "full", "lowest", "widest", "released")
 
 
 class Amount:
@@ -41,13 +41,15 @@ class Amount:
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; learned: p, and least: what it is at least; known: how many
-    samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; widest: the
-    widest gap so far; released: does nobody wait any more?; waiting, trained: (2,) sums of losses and their count.
+    samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; lowest: the gap
+    where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from there;
+    released: does nobody wait any more?; waiting, trained: (2,) sums of losses and their count.
     """
 
     def __init__(self, settle: float = 0.5):
         self.settling, self.learned, self.least = Settling(settle), 0.0, 0.0
-        self.known, self.heard, self.full, self.widest, self.released = 0, 0, 0, 0.0, False
+        self.known, self.heard, self.full, self.released = 0, 0, 0, False
+        self.lowest, self.widest = 0.0, 0.0
         self.waiting, self.trained = torch.zeros(2, 2, dtype=torch.float64)
 
     @property
@@ -81,7 +83,9 @@ class Amount:
             sums.mul_(fade).add_(torch.tensor([float(losses.double().sum()), float(len(losses))], dtype=torch.float64))
         self.heard += len(waiting)
         self.learned = min(1.0, max(0.0, (self.gap - LOW) / (HIGH - LOW))) if self.heard >= FEWEST else 0.0
-        self.widest = max(self.widest, self.gap if self.heard >= self.window else 0.0)
+        if self.heard >= self.window:
+            self.lowest = min(self.lowest, self.gap)
+            self.widest = max(self.widest, self.gap - self.lowest)
         self.full = self.full + len(waiting) if max(least, self.learned) == before == 1 else 0
         self.released = known > 0 and self.full >= self.window
         return True
