@@ -78,11 +78,8 @@ class Victim:
 
     def check(self, running: Running, allowed: tuple[int, ...], kind: str) -> None:
         gone = (1, 2, -signal.SIGKILL) if self.ranks > 1 else (-signal.SIGKILL,) if kind in KILLED else ()
-        # A rank that is ended before it listens to signals leaves another waiting for it, as a killed one does.
-        early = (-signal.SIGTERM,) if self.ranks > 1 and kind == "term" else ()
-        strange = [code for code in running.codes if code not in (*allowed, *gone, *early, None)]
-        waits = None in running.codes and not {*early} & {*running.codes}
-        if strange or (kind == "term" and waits):
+        strange = [code for code in running.codes if code not in (*allowed, *gone, None)]
+        if strange or (kind == "term" and None in running.codes):
             self.lost.append(f"exit codes {running.codes} after {kind}; {self.log.read_text()[-600:]}")
 
     def while_kill(self, running: Running, chance: random.Random) -> None:
