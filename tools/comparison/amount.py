@@ -19,8 +19,14 @@ def amount(tasks: Sequence[Task]) -> str:
         "blended",
         "seeds",
     )
-    rows = [_row(task) for task in tasks if not task.imperfect and len(_measured(task)) == len(FIXED) + 1]
+    rows = [_row(task) for task in tasks if not task.imperfect and best_fixed(task) is not None]
     return as_markdown(TextTable(head, rows, 1)) if rows else "Nothing has been run yet.\n"
+
+
+def best_fixed(task: Task) -> float | None:
+    """The fixed share with the lowest error; None unless all of them and the default have been run."""
+    means = _measured(task)
+    return FIXED[min(FIXED, key=means.__getitem__)] if len(means) == len(FIXED) + 1 else None
 
 
 def _measured(task: Task) -> dict[str, float]:

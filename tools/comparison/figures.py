@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from metamixup.analysis.style import COLOURS, REFERENCE, SEQUENTIAL, label, panels, styled
-from tools.comparison.amount import FIXED, blended_by_epoch
+from tools.comparison.amount import best_fixed, blended_by_epoch
 from tools.comparison.rivals import RIVALS, against
 from tools.comparison.tables import label_weights
 from tools.comparison.tasks import OURS, Task
@@ -82,11 +82,9 @@ def amount(tasks: Sequence[Task]) -> Figure:
     for axis, task in zip(axes, chosen, strict=True):
         told = blended_by_epoch(task)
         axis.plot(list(told), list(told.values()), color=COLOURS[0], label="learned")
-        means = {share: mean for method, share in FIXED.items() if (mean := task.mean(method)) is not None}
-        if means:
-            axis.axhline(
-                min(means, key=means.__getitem__), color=REFERENCE, ls=":", label="best fixed, before it settles"
-            )
+        best = best_fixed(task)
+        if best is not None:
+            axis.axhline(best, color=REFERENCE, ls=":", label="best fixed one, before it settles")
         label(axis, in_lines(task.title), "epoch", "share of pairs")
         axis.set_ylim(-0.03, 1.03)
     if chosen:
