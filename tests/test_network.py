@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -7,7 +9,7 @@ from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.batch_norm import frozen_statistics
 from metamixup.mixer import MetaMixUp
 from metamixup.models.pretrained import parameter_groups
-from metamixup.network import captured_inputs, classifier_name, find_classifier, network
+from metamixup.network import NextPass, captured_inputs, classifier_name, find_classifier, network
 
 
 class OutFirst(nn.Module):
@@ -73,3 +75,25 @@ def test_inputs_of_a_module_are_captured():
     model(x)
     assert len(inputs) == 2
     assert torch.equal(inputs[1], -x)
+
+
+def test_the_next_pass_on_certain_inputs_is_told_of_once_and_leaves_no_hook():
+    model, x, told = nn.Linear(4, 3), torch.randn(5, 4), []
+    hook = NextPass(model, lambda: [x], told.append)
+    model(x.clone())
+    assert hook.waits
+    assert not told
+    output = model(input=x)
+    model(x)
+    assert [id(found) for found in told] == [id(output)]
+    assert not hook.waits
+    assert not model._forward_hooks
+
+
+def test_copies_and_files_do_not_carry_the_hook_of_the_next_pass(tmp_path):
+    model, x = nn.Linear(4, 3), torch.randn(5, 4)
+    hook = NextPass(model, lambda: [x], lambda _: pytest.fail("a copy told of its pass"))
+    torch.save(model, tmp_path / "model.pt")
+    for other in (copy.deepcopy(model), torch.load(tmp_path / "model.pt", weights_only=False)):
+        assert torch.equal(other(x), nn.functional.linear(x, model.weight, model.bias))
+    assert hook.waits

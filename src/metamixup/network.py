@@ -111,6 +111,42 @@ def _called(model: nn.Module, forward: Callable[[Net], Any]) -> list[tuple[str, 
     return called
 
 
+class NextPass:
+    """A hook that tells of the model's next pass on certain inputs, once, and then is gone. Copies of the model that
+    are made before then, and files, do not carry it.
+
+    given: the inputs, asked for when there is a pass; tell: called with what the model puts out.
+    """
+
+    def __init__(self, model: nn.Module, given: Callable[[], list[Tensor]], tell: Callable[[Any], None]):
+        self.given, self.tell, self.waits = given, tell, True
+        self._handle = model.register_forward_hook(self, with_kwargs=True)
+
+    def __call__(self, _: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        passed = {id(value) for value in (*inputs, *named.values())}
+        if any(id(tensor) in passed for tensor in self.given()):
+            self.remove()
+            self.tell(output)
+
+    def remove(self) -> None:
+        self._handle.remove()
+        self.waits = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _no_hook, ()
+
+    def __deepcopy__(self, _: Any) -> Callable[..., None]:
+        return _no_hook()
+
+
+def _no_hook() -> Callable[..., None]:
+    return _says_nothing
+
+
+def _says_nothing(*_: Any) -> None:
+    """What a copy of a model has in the place of a hook that was the original's."""
+
+
 @contextmanager
 def captured_inputs(module: nn.Module) -> Iterator[list[Tensor]]:
     """The inputs that a module is called with while this is open, in order."""

@@ -1,6 +1,7 @@
 """The public class in other people's training loops."""
 
 from itertools import cycle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -266,3 +267,68 @@ def test_asking_about_samples_changes_nothing():
     assert mixer.trust(torch.arange(1000)).shape == (1000,)
     assert mixer.stage.samples.of(torch.tensor([3, 999]), 4)[1].tolist() == [True, False]
     assert torch.equal(mixer.stage.samples.visits, before)
+
+
+def heard(model: nn.Module, passed, steps: int = 6, **options) -> MetaMixUp:
+    """A mixer after some steps; passed(model, mixed) is the user's own pass."""
+    mixer = MetaMixUp(model, 4, lr=0.1, **options)
+    for _ in range(steps):
+        passed(model, mixer(*batch(300, 6), torch.arange(300)))
+    return mixer
+
+
+PASSES = {
+    "x": lambda model, mixed: model(mixed.x),
+    "by name": lambda model, mixed: model(input=mixed.x),
+    "outputs": lambda model, mixed: mixed.outputs(model),
+}
+
+
+@pytest.mark.parametrize("passed", PASSES.values(), ids=PASSES.keys())
+def test_what_is_not_blended_is_judged_in_the_users_own_pass(passed):
+    model = nn.Linear(6, 4)
+    mixer = heard(model, passed)
+    assert mixer.stage.heard > 0.3
+    waiting = mixer.stage.amount.waits(torch.arange(300))
+    visits = mixer.stage.samples.visits
+    assert float(visits[~waiting].min()) > 6 / mixer.stage.pause, "more often than by looks alone"
+    assert float(visits[waiting].max()) <= 6 / mixer.stage.pause
+    assert not model._forward_hooks
+
+
+@pytest.mark.parametrize("passed", [lambda model, mixed: model(mixed.x.clone()), lambda model, mixed: None])
+def test_a_pass_on_other_inputs_is_not_taken_for_the_own_one(passed):
+    model = nn.Linear(6, 4)
+    mixer = heard(model, passed)
+    assert mixer.stage.heard == 0
+    assert not model._forward_hooks, "it stops waiting for what does not come"
+
+
+def test_two_batches_that_are_passed_in_another_order_are_not_mistaken():
+    model = nn.Linear(6, 4)
+    mixer = MetaMixUp(model, 4, lr=0.1)
+    one, two = (mixer(*batch(20, 6), torch.arange(20) + 20 * k) for k in range(2))
+    before = mixer.stage.samples.visits.clone()
+    model(one.x)
+    assert torch.equal(mixer.stage.samples.visits, before)
+    model(two.x)
+    assert not torch.equal(mixer.stage.samples.visits, before)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("logits", True), ("scores", False)])
+def test_models_that_return_objects_are_heard_if_they_have_logits(name: str, expected: bool):
+    class Wrapped(nn.Sequential):
+        def forward(self, x):
+            return SimpleNamespace(**{name: super().forward(x)})
+
+    def loss(found, y):
+        return cross_entropy(getattr(found, name), y)
+
+    mixer = heard(Wrapped(nn.Linear(6, 4)), lambda model, mixed: model(mixed.x), policy="trust", loss=loss)
+    assert (mixer.stage.heard > 0.3) == expected
+
+
+def test_where_samples_are_blended_inside_the_model_they_are_heard_too():
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    mixer = heard(model, lambda model, mixed: mixed.outputs(model), mix_at="features")
+    assert mixer.stage.heard > 0.3

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metamixup.mixing import Mixture, draw_partners, mix
+from metamixup.mixing import Mixture, Pairs, draw_partners, mix
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=5).map(tuple)
 
@@ -62,3 +62,13 @@ def test_labels_that_a_stage_knows_better_stand_in_for_the_given_ones():
     assert torch.equal(mixture.labels(given), expected)
     assert mixture.labels(given).dtype == given.dtype
     assert torch.equal(mixture.inputs(given), Mixture(mixture.lam, mixture.partner).inputs(given)), "inputs are as ever"
+
+
+def test_some_samples_of_a_batch_alone_are_themselves_to_the_bit():
+    x, y, rows = torch.randn(6, 3), torch.eye(6), torch.tensor([4, 1, 5])
+    shown = Mixture.alone(rows, torch.rand(6))
+    assert torch.equal(shown.inputs(x), x[rows])
+    assert torch.equal(shown.labels(y), y[rows])
+    part = Pairs(torch.randperm(6), y, torch.arange(10, 16)).of(rows)
+    assert torch.equal(part.labels, y[rows])
+    assert part.index.tolist() == [14, 11, 15]

@@ -6,6 +6,11 @@ import torch
 from metamixup.trust.amount import FEWEST, HIGH, LEAST, LOW, MOST, UNTOLD, Amount
 
 
+def losses(values: torch.Tensor, label: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of samples that all have one label."""
+    return values, torch.full((len(values),), label)
+
+
 def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0) -> Amount:
     """After steps in which waiting samples had a loss this much above the others, as a log ratio. The learning rate has
     begun to fall."""
@@ -13,7 +18,7 @@ def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float
     amount.see(0.1)
     amount.see(0.099)
     for _ in range(steps):
-        amount.learn(torch.ones(90), math.exp(gap) * torch.ones(10), known=1000, least=least)
+        amount.learn(losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10)), known=1000, least=least)
     return amount
 
 
@@ -35,7 +40,7 @@ def test_nothing_is_blended_before_enough_was_heard():
 def test_nothing_is_learned_while_all_samples_are_new():
     amount = Amount()
     for _ in range(30):
-        amount.learn(torch.ones(0), torch.full((10,), 5.0), known=1000)
+        amount.learn(losses(torch.ones(0)), losses(torch.full((10,), 5.0)), known=1000)
     assert amount.share == 0
     assert amount.heard == 0
 
@@ -43,13 +48,13 @@ def test_nothing_is_learned_while_all_samples_are_new():
 def test_losses_too_small_to_matter_show_no_gap():
     amount = Amount()
     for _ in range(30):
-        amount.learn(torch.full((90,), 1e-5), torch.full((10,), 1e-4), known=1000)
+        amount.learn(losses(torch.full((90,), 1e-5)), losses(torch.full((10,), 1e-4)), known=1000)
     assert amount.share == 0
 
 
 def test_a_loss_that_is_no_number_says_nothing():
     amount = told(0.2, 20)
-    amount.learn(torch.tensor([torch.nan, 1.0]), torch.tensor([torch.inf]), known=1000)
+    amount.learn(losses(torch.tensor([torch.nan, 1.0])), losses(torch.tensor([torch.inf])), known=1000)
     assert amount.gap == pytest.approx(0.2, abs=0.02)
 
 
@@ -74,7 +79,7 @@ def test_a_gap_that_began_below_zero_counts_from_there():
 
 def test_of_few_samples_nobody_waits_and_half_is_blended():
     amount = Amount()
-    amount.learn(torch.ones(90), torch.full((10,), 9.0), known=96)
+    amount.learn(losses(torch.ones(90)), losses(torch.full((10,), 9.0)), known=96)
     assert amount.share == UNTOLD
     assert not bool(amount.waits(torch.arange(96)).any())
     assert amount.by_heart == 1
@@ -139,7 +144,7 @@ def test_without_indices_the_share_is_learned_to_the_end():
     amount = Amount()
     for gap in (2.0, 0.0):
         for _ in range(200):
-            amount.learn(torch.ones(90), math.exp(gap) * torch.ones(10), known=0)
+            amount.learn(losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10)), known=0)
     assert amount.share == 0
 
 
@@ -160,3 +165,14 @@ def test_a_record_tells_the_share_and_what_it_was_learned_from():
     assert record["blended"] == pytest.approx(0.5, abs=0.05)
     assert record["gap"] == pytest.approx(0.2, abs=0.01)
     assert (record["trained_loss"], record["waiting_loss"]) == (1.0, pytest.approx(math.exp(0.2), abs=1e-4))
+
+
+def test_samples_are_compared_with_others_of_their_own_label():
+    """Of a rare class with high losses more wait than are trained on: that is no gap."""
+    amount = Amount()
+    for _ in range(60):
+        common, rare = losses(torch.ones(90)), losses(torch.full((10,), 3.0), label=1)
+        trained = tuple(torch.cat(both) for both in zip(common, rare, strict=True))
+        amount.learn(trained, rare, known=1000)
+    assert amount.gap == pytest.approx(0, abs=0.1), "it leans a little towards the mean of all"
+    assert amount.share == 0

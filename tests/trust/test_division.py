@@ -109,3 +109,11 @@ def test_clean_labels_tell_whether_distrust_falls_on_wrong_ones(skill, precise):
     division = divided(log_p, labels, (spare, right))
     assert division.precise == pytest.approx(precise, abs=0.1)
     assert divided(log_p, labels).precise == 0  # without any nobody knows
+
+
+def test_a_handful_of_clean_labels_does_not_prove_that_distrust_is_right():
+    """None of ten is distrusted, but that may be chance; of a hundred it is not."""
+    log_p, labels, _, _ = made(wrong=0.15)
+    spare, right, _, _ = made(100, wrong=0.0, skill=8.0, seed=9)
+    few, many = (divided(log_p, labels, (spare[:n], right[:n])) for n in (12, 100))
+    assert few.precise < 0.5 < many.precise

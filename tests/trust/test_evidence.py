@@ -15,7 +15,7 @@ def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
     problem = Problem(n=6, m=8, shape=(5,))
     body, head = nn.Linear(5, 4), nn.Linear(4, 3, bias=False)
     model = nn.Sequential(body, nn.Tanh(), head).double()
-    batch, meta = find_evidence(model, problem.loss, problem.meta_loss, problem.lam)
+    batch, meta = find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam))
     assert (batch.gain.shape, batch.log_p.shape) == ((6,), (6, 3))
     assert (meta.gain.shape, meta.log_p.shape) == ((8,), (8, 3))
 
@@ -43,23 +43,30 @@ def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
 
 def test_without_a_meta_set_the_network_speaks_alone():
     model, problem = smooth_net(), Problem()
-    batch, meta = find_evidence(model, problem.loss, None, problem.lam)
+    batch, meta = find_evidence(model, problem.loss, None, Mixture.unblended(problem.lam))
     assert meta is None
     assert not bool(batch.gain.any())
-    assert torch.equal(batch.log_p, find_evidence(model, problem.loss, problem.meta_loss, problem.lam)[0].log_p)
+    assert torch.equal(
+        batch.log_p, find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam))[0].log_p
+    )
 
 
 def test_a_method_that_classifies_twice_is_refused():
     model, problem = smooth_net(), Problem()
     with pytest.raises(UserError, match="classify the batch once"):
-        find_evidence(model, lambda net, m: problem.loss(net, m) + problem.loss(net, m), problem.meta_loss, problem.lam)
+        find_evidence(
+            model,
+            lambda net, m: problem.loss(net, m) + problem.loss(net, m),
+            problem.meta_loss,
+            Mixture.unblended(problem.lam),
+        )
 
 
 def test_the_model_is_left_as_it_was():
     model, problem = smooth_net(dropout=0.3), Problem()
     before = {k: v.clone() for k, v in model.state_dict().items()}
     state = torch.get_rng_state()
-    find_evidence(model, problem.loss, problem.meta_loss, problem.lam)
+    find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam))
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
     assert all(p.grad is None for p in model.parameters())
     assert torch.equal(state, torch.get_rng_state())

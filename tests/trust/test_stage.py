@@ -194,7 +194,7 @@ def test_labels_are_left_alone_where_distrust_would_not_pay():
     assert stage.distrust == 1
     stage.amount.known, stage.amount.widest = 500, 0.02
     assert stage.distrust == 0
-    assert torch.equal(served(stage, pairs).own_labels, pairs.labels)
+    assert served(stage, pairs).own_labels is None
     assert "look wrong, but the network has not learned them by heart" in stage.remarks()[0]
     stage.division.hits = 0.9
     assert stage.distrust == 1
@@ -248,3 +248,53 @@ def test_half_of_the_pairs_are_blended_where_nothing_tells():
     stage, labels = Trust(), torch.eye(3)[torch.arange(60) % 3]
     stage._learn_amount(Evidence(torch.zeros(60), labels.log_softmax(1)), None, Pairs(torch.arange(60), labels))
     assert stage.amount.share == 0.5
+
+
+def test_a_look_is_at_a_part_with_all_that_wait_once_own_passes_tell_enough():
+    stage, index = Trust(), torch.arange(2000)
+    pairs = Pairs(torch.randperm(2000), torch.eye(3)[index % 3], index)
+    assert torch.equal(stage._shown(pairs), index)
+    stage.heard = 0.9
+    shown = stage._shown(pairs)
+    assert len(shown) == 500
+    assert set(stage.amount.waits(index).nonzero()[:, 0].tolist()) < set(shown.tolist())
+    few = Pairs(torch.arange(40), pairs.labels[:40], index[:40])
+    assert len(stage._shown(few)) == 32, "BatchNorm needs company"
+    assert len(stage._shown(Pairs(pairs.partner, pairs.labels))) == 2000, "what has no index is not remembered"
+
+
+def test_the_meta_set_is_looked_at_less_often_where_looks_are_at_a_part():
+    stage = Trust()
+    assert [step for step in range(8) if _at(stage, step).meta_due] == [0, 2, 4, 6]
+    stage.heard = 0.9
+    assert [step for step in range(8) if _at(stage, step).due] == [0, 2, 4, 6]
+    assert [step for step in range(8) if _at(stage, step).meta_due] == [0, 4]
+
+
+def _at(stage: Trust, step: int) -> Trust:
+    stage.steps = step
+    return stage
+
+
+@pytest.mark.parametrize("make", [Trust, lambda: Reverse(Trust()).policy])
+def test_the_own_pass_tells_of_unblended_samples_alone(make):
+    stage, labels = make(), torch.eye(3)[torch.arange(6) % 3]
+    logits = torch.randn(6, 3)
+    mixture = Mixture(torch.tensor([1.0, 0.3, 1.0, 0.0, 1.0, 0.9]), torch.arange(6).flip(0))
+    stage.witness(logits, Pairs(mixture.partner, labels, torch.arange(10, 16)), mixture)
+    assert stage.samples.visits.nonzero()[:, 0].tolist() == [10, 12, 14]
+    told = logits.log_softmax(1)
+    told = (-told).log_softmax(1) if isinstance(stage.control, Reverse) else told
+    assert torch.allclose(stage.samples.log_p[10], told[0], atol=1e-6)
+    stage.witness(logits, Pairs(mixture.partner, labels), mixture)
+    assert float(stage.samples.visits.max()) == 1, "what has no index is not remembered"
+
+
+def test_clean_images_are_remembered_as_often_as_samples_that_are_judged_for_nothing():
+    stage, labels = Trust(), torch.eye(3)[torch.arange(600) % 3]
+    pairs = Pairs(torch.randperm(600), labels, torch.arange(600), torch.arange(60), labels[:60])
+    for _ in range(4):
+        stage.witness(torch.randn(600, 3), pairs, Mixture.unblended(torch.ones(600)))
+    stage.learn(*evidence(600, 60), pairs)
+    assert float(stage.clean.visits.sum()) == 60, "at most once a look"
+    assert stage.unmatched == 0

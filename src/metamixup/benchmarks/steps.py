@@ -65,8 +65,16 @@ class Bench:
         return run
 
     def step(self, stage: Stage, meta: int = 0) -> Step:
-        mixture = self.mixture(stage, meta)
-        return lambda: self.descend(self.loss(self.model, mixture()))
+        found = self.mixture(stage, meta)
+
+        def run() -> None:
+            mixture = found()
+            logits = self.model(mixture.inputs(self.x))
+            self.descend(soft_cross_entropy(logits, mixture.labels(self.y)))
+            if stage.listens:
+                stage.witness(logits.detach(), self.pairs(0), mixture)
+
+        return run
 
     def learned(self, estimator: Estimator, meta: int) -> Step:
         return self.step(MetaStage(Learned(), estimator), meta)
@@ -87,7 +95,7 @@ class Bench:
 
     def rows(self) -> dict[str, tuple[Step, int]]:
         """Each row's step, and how many steps one call of it takes. All but exact and its peers see half the meta
-        batch; those see the whole, as in the paper."""
+        batch, the default what it asks for; those see the whole, as in the paper."""
         half, trust = max(2, self.batch // 2), Trust()
         return {
             "plain": (self.plain, 1),
@@ -99,14 +107,14 @@ class Bench:
             "head-plain": (self.learned(Head.plain(), half), 1),
             "finite_difference": (self.learned(FiniteDifference(), self.batch), 1),
             "exact": (self.learned(Exact(), self.batch), 1),
-            "default": (self.several(self.step(trust, half), trust.every), trust.every),
+            "default": (self.several(self.step(trust, trust.meta_batch(self.batch)), trust.every), trust.every),
         }
 
     def policies_alone(self) -> dict[str, tuple[Step, int]]:
         """What a policy does by itself: no network is called, and gradients cost nothing."""
         half = max(2, self.batch // 2)
         stages = {
-            "trust alone": self.mixture(FreeTrust(self.batch, half), half),
+            "trust alone": self.mixture(FreeTrust(self.batch, half, self.y.shape[1]), half),
             "persistent alone": self.mixture(MetaStage(Persistent(), Free(self.batch)), half),
         }
         return {name: (self.several(stage, ALONE), ALONE) for name, stage in stages.items()}
@@ -115,7 +123,7 @@ class Bench:
         """The same within training steps, for the memory that they need together."""
         half = max(2, self.batch // 2)
         return {
-            "with trust": (self.step(FreeTrust(self.batch, half, every=1), half), 1),
+            "with trust": (self.step(FreeTrust(self.batch, half, self.y.shape[1], every=1), half), 1),
             "with persistent": (self.step(MetaStage(Persistent(), Free(self.batch)), half), 1),
         }
 
@@ -133,10 +141,12 @@ class Free:
 class FreeTrust(Trust):
     """Trust with evidence that costs nothing: drawn once, for the batch and for the meta batch."""
 
-    def __init__(self, batch: int, meta: int, every: int = Trust.every):
+    listens = False
+
+    def __init__(self, batch: int, meta: int, classes: int, every: int = Trust.every):
         super().__init__()
         self.pace(every)
-        self.found = tuple(Evidence(torch.randn(size), torch.rand(size)) for size in (batch, meta))
+        self.found = [Evidence(torch.randn(n), torch.randn(n, classes).log_softmax(1)) for n in (batch, meta)]
 
     def evidence(self, *given: object) -> tuple[Evidence, Evidence]:
         return self.found[0], self.found[1]

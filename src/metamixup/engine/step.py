@@ -51,8 +51,11 @@ class Stepper:
         refined = time.perf_counter()
         mixture, reading = self._mixture(batch, pairs, step)
         meta = time.perf_counter() - refined - reading
-        losses = t.method.loss(self.net, batch, mixture)
+        outputs: list[Tensor] = []
+        losses = t.method.loss(self._heard(outputs), batch, mixture)
         total = self._descend(losses, step, lr)
+        if outputs:
+            t.stage.witness(outputs[0].detach(), pairs, mixture)
         self._agree_on_buffers()
         t.method.after_step(t.model, batch)
         for average in (t.slow, t.ema):
@@ -113,7 +116,7 @@ class Stepper:
             eta = learning_rates(t.model, t.optimizer)
             if t.meta is None and t.stage.needs_meta:
                 raise ValueError("a learned policy needs a meta set")
-        if t.stage.due and t.meta is not None:
+        if t.stage.meta_due and t.meta is not None:
             (x, *_), y, index = self._read(t.meta, step)
             labels = soft_labels(y, t.num_classes, x.dtype)
             pairs = replace(pairs, meta_index=index, meta_labels=labels)
@@ -130,6 +133,18 @@ class Stepper:
         if mixture.own_labels is not None:
             mixture = replace(mixture, own_labels=smoothed(mixture.own_labels, t.smoothing))
         return mixture, reading
+
+    def _heard(self, outputs: list[Tensor]) -> Net:
+        """The network; what it puts out is kept for a stage that learns from it. (With unlabelled data a batch has two
+        blocks, and the guesses of one are the network's own.)"""
+        if not self.training.stage.listens or self.training.method.unlabelled:
+            return self.net
+
+        def net(x: Tensor) -> Tensor:
+            outputs.append(self.net(x))
+            return outputs[-1]
+
+        return net
 
     def _descend(self, losses: dict[str, Tensor], step: int, lr: float) -> float:
         loss = torch.stack(list(losses.values())).sum()

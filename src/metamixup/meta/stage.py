@@ -42,6 +42,7 @@ class Stage:
     fraction = 1.0  # of the batch, that it learns from
     steps = 0  # so far
     ignored = 0  # steps whose gradient was not finite, so that nothing was learned from them
+    listens = False  # does it learn from the step's own pass?
     meta_share = 1.0  # size of a meta batch that is enough, as a share of the batch
 
     @classmethod
@@ -67,6 +68,10 @@ class Stage:
         self.ignored += bad
         return not bad
 
+    def witness(self, logits: Tensor, pairs: Pairs, mixture: Mixture) -> None:
+        """Told what the step's own pass said of its mixture, (B, C), where `listens` is true: a sample that is not
+        blended is judged in it for nothing."""
+
     def resize(self, image_size: tuple[int, ...]) -> None:
         """Told the height and width of the images of each step, which may grow during a run."""
 
@@ -77,8 +82,13 @@ class Stage:
 
     @property
     def due(self) -> bool:
-        """Will the next call learn (and so use a meta batch)?"""
+        """Will the next call learn?"""
         return self.learned and self.steps % self.every == 0
+
+    @property
+    def meta_due(self) -> bool:
+        """Will it use a meta batch, if there is one?"""
+        return self.due
 
     def __call__(
         self,

@@ -30,6 +30,11 @@ class Mixed:
         return batches.blended(self.source, self.mixture)
 
     @property
+    def shown(self) -> list[Tensor]:
+        """The tensors that a pass on this batch begins with, as far as they have been asked for."""
+        return batches.tensors_of(self.source if self.point.module is not None else self.__dict__.get("x", ()))
+
+    @property
     def lam(self) -> Tensor:
         return self.mixture.lam
 
@@ -39,6 +44,8 @@ class Mixed:
 
     def outputs(self, model: Callable[..., Any]) -> Any:
         """What the model makes of the blended batch, wherever it is blended; `model(mixed.x)` for `mix_at="input"`."""
+        if self.point.module is None:
+            return batches.call(model, self.x)
         return outputs(model, self.source, self.mixture, self.point)
 
 

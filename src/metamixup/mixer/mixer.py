@@ -1,5 +1,6 @@
 """MetaMixUp for a training loop of one's own: three lines, any `nn.Module`, any tensor input."""
 
+from contextlib import suppress
 from numbers import Integral
 from typing import Any
 
@@ -19,9 +20,11 @@ from metamixup.mixer.mixed import Mixed, outputs
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import BlendPoint
 from metamixup.mixing.blendable import LossFunction, require_blendable
-from metamixup.network import Net, alone_with, classifier_name
+from metamixup.network import Net, NextPass, alone_with, classifier_name
 from metamixup.policy import Policy
 from metamixup.trust import Suspect, Trust
+
+PATIENCE = 3  # passes that are waited for in vain before the mixer stops listening to the user's own
 
 
 class MetaMixUp:
@@ -32,8 +35,9 @@ class MetaMixUp:
         loss = cross_entropy(model(mixed.x), mixed.y)
 
     The model is never changed: parameters, buffers, gradients, mode and the global random state stay. Samples with an
-    `index` are remembered, so that a look at every fourth batch is enough; without, each batch is looked at while
-    labels are distrusted or it is not known whether to, and a step then costs about 1.6 MixUp steps instead of 1.1.
+    `index` are remembered: those that are not blended are judged in your own pass, if it is on `mixed.x` itself, and a
+    look at a part of the batch now and then tells the rest. Without, each batch is looked at while labels are
+    distrusted or it is not known whether to, and a step then costs about 1.6 MixUp steps instead of 1.1.
 
     model: any module; it may return logits, an object or dictionary that has them, or a tuple that they come first in.
     num_classes: of the labels; None for regression and for several labels a sample, which need a `loss`.
@@ -82,6 +86,8 @@ class MetaMixUp:
         self.meta = None if meta is None else MetaBatches(meta, seed)
         self.generator = torch.Generator().manual_seed(seed)
         self._checked = loss is soft_cross_entropy
+        self._next_pass: NextPass | None = None
+        self._unheard = 0  # passes in a row that were not on the very inputs that were given out
 
     def __call__(
         self,
@@ -106,12 +112,30 @@ class MetaMixUp:
         device = batches.tensors_of(x)[0].device
         positions = None if batch.index is None else batches.index_of(batch.index, n).to(device)
         self.stage.every = self._every or (1 if positions is None and self.stage.forgets else self._usual_every)
-        meta = self._meta_batch(n, meta) if self.stage.due else None
+        meta = self._meta_batch(n, meta) if self.stage.meta_due else None
         partner = own_partners([n], self.generator).to(device)
         pairs = Pairs(partner, targets, positions, positions=world.global_positions([n]))
         with alone_with(self.model):
             mixture = self._mixture(x, pairs, point, meta, lr)
-        return Mixed(mixture.labels(targets), mixture, point, x)
+        mixed = Mixed(mixture.labels(targets), mixture, point, x)
+        self._listen(mixed, pairs)
+        return mixed
+
+    def _listen(self, mixed: Mixed, pairs: Pairs) -> None:
+        """What is not blended is judged in the pass that the user is about to make, if it is on `mixed.x` itself. Where
+        several processes share a step nothing assures that all of them make it."""
+        if self._next_pass is not None and self._next_pass.waits:
+            self._next_pass.remove()
+            self._unheard += 1
+        if not self.stage.listens or pairs.index is None or world.size() > 1 or self._unheard >= PATIENCE:
+            return
+
+        def tell(found: Any) -> None:
+            self._unheard = 0
+            with suppress(UserError):  # what has no logits says nothing
+                self.stage.witness(batches.logits_of(found).detach(), pairs, mixed.mixture)
+
+        self._next_pass = NextPass(self.model, lambda: mixed.shown, tell)
 
     def _mixture(
         self, x: Inputs, pairs: Pairs, point: BlendPoint, meta: Samples | None, lr: float | Optimizer | None

@@ -51,6 +51,12 @@ class Pairs:
         """The same pairs in a step that learns from this meta batch. meta_labels: (M, C); meta_index: (M,)."""
         return replace(self, meta_labels=meta_labels, meta_index=meta_index)
 
+    def of(self, rows: Tensor) -> "Pairs":
+        """What is known of these samples alone. Their partners need not be among them, so they are not to be blended.
+        rows: (n,) positions in the batch."""
+        index = None if self.index is None else self.index[rows]
+        return replace(self, partner=self.partner[rows], labels=self.labels[rows], index=index, positions=None)
+
     def first(self, n: int) -> "Pairs":
         """The pairs of the first n samples; their partners may lie anywhere, so all labels stay."""
         index, positions = (None if rows is None else rows[:n] for rows in (self.index, self.positions))
@@ -73,6 +79,11 @@ class Mixture:
     def unblended(cls, like: Tensor) -> "Mixture":
         """Every sample as it is. like: (n,), whose type and device λ has."""
         return cls(torch.ones_like(like), torch.arange(len(like), device=like.device))
+
+    @classmethod
+    def alone(cls, rows: Tensor, like: Tensor) -> "Mixture":
+        """These samples of the batch as they are. rows: (n,) positions; like: (B,), whose type and device λ has."""
+        return cls(torch.zeros_like(like[: len(rows)]), rows)
 
     def inputs(self, x: Tensor) -> Tensor:
         return mix(x[: len(self.partner)], x[self.partner], self.lam)

@@ -7,10 +7,11 @@ batch but not trained on. Of the running losses of those that wait and of the ot
     gap = ln (L_waiting + ε) / (L_trained + ε),   p = clip((gap − LOW) / (HIGH − LOW), 0, 1),
 
 at once and without a memory of its own: mixing keeps the trained loss up, so p comes to rest where it holds the gap.
-Both kinds have the same labels, right or wrong, common or rare, so the gap is of the network alone. Once all pairs have
-been blended for a while, or the learning rate has fallen to `settle` of its peak, nobody waits any more. From there on
-p falls with the rate, so that the network ends its training on the samples themselves. A rate that never falls leaves
-no time for that, so until it has begun to fall, at most half of the pairs are blended, unless labels are wrong.
+Each sample that waits is compared with trained ones of its own label: both kinds have the same labels, right or wrong,
+common or rare, so the gap is of the network alone. Once all pairs have been blended for a while, or the learning rate
+has fallen to `settle` of its peak, nobody waits any more. From there on p falls with the rate, so that the network ends
+its training on the samples themselves. A rate that never falls leaves no time for that, so until it has begun to fall,
+at most half of the pairs are blended, unless labels are wrong.
 """
 
 import math
@@ -20,6 +21,7 @@ import torch
 from torch import Tensor
 
 from metamixup.policy.thinning import Settling
+from metamixup.trust.memory import WIDE
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
@@ -29,10 +31,12 @@ MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
 UNSETTLED = 0.5  # the most that is blended while the learning rate is at its peak
 FEW = 200  # samples, of which too few would wait to tell anything: none does then, and
 UNTOLD = 0.5  # of the pairs are blended, as everywhere where nothing tells
+ANY_LABEL = 5.0  # losses by which the mean of one label leans towards the mean of all
 FEWEST = 20  # losses of waiting samples before p is drawn from them
 WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
+Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
 NUMBERS = ("learned", "least", "known", "heard", "full", "lowest", "widest", "released")
 
 
@@ -43,14 +47,15 @@ class Amount:
     Holds settling: what is left of p as the rate falls; learned: p, and least: what it is at least; known: how many
     samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; lowest: the gap
     where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from there;
-    released: does nobody wait any more?; waiting, trained: (2,) sums of losses and their count.
+    released: does nobody wait any more?; trained: (WIDE, 2) sums of losses and their count, by label; waiting: (3,)
+    sums of losses, of what trained samples of the same labels had, and their count.
     """
 
     def __init__(self, settle: float = 0.5):
         self.settling, self.learned, self.least = Settling(settle), 0.0, 0.0
         self.known, self.heard, self.full, self.released = 0, 0, 0, False
         self.lowest, self.widest = 0.0, 0.0
-        self.waiting, self.trained = torch.zeros(2, 2, dtype=torch.float64)
+        self.waiting, self.trained = torch.zeros(3, dtype=torch.float64), torch.zeros(WIDE, 2, dtype=torch.float64)
 
     @property
     def share(self) -> float:
@@ -68,27 +73,34 @@ class Amount:
         share = 0.0 if self.released or self.few else min(MOST, max(LEAST, WAITING / max(1, self.known)))
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
-    def learn(self, trained: Tensor, waiting: Tensor, known: int, least: float = 0.0) -> bool:
-        """trained, waiting: (n,), (m,) losses of unblended samples at this moment, the former of samples met before:
-        nothing is known by heart at first sight; known: how many samples there are, by their index; least: what p is at
-        least. Was p drawn anew?"""
-        trained, waiting = (losses[losses.isfinite()] for losses in (trained, waiting))
+    def learn(self, trained: Losses, waiting: Losses, known: int, least: float = 0.0) -> bool:
+        """trained, waiting: of unblended samples at this moment, the former of samples met before: nothing is known by
+        heart at first sight; known: how many samples there are, by their index; least: what p is at least. Was p drawn
+        anew?"""
         self.least, before = least, max(least, self.learned)
         self.known = self.known if self.released else max(self.known, known)
         self.learned = UNTOLD if self.few else self.learned
-        if self.released or self.few or not len(trained):
+        trained, waiting = _finite(trained), _finite(waiting)
+        heard = len(waiting[0])
+        if self.released or self.few or not len(trained[0]):
             return False
-        fade = max(0.0, 1 - len(waiting) / self.window)
-        for sums, losses in ((self.trained, trained), (self.waiting, waiting)):
-            sums.mul_(fade).add_(torch.tensor([float(losses.double().sum()), float(len(losses))], dtype=torch.float64))
-        self.heard += len(waiting)
+        self._remember(trained, waiting, max(0.0, 1 - heard / self.window))
+        self.heard += heard
         self.learned = min(1.0, max(0.0, (self.gap - LOW) / (HIGH - LOW))) if self.heard >= FEWEST else 0.0
         if self.heard >= self.window:
             self.lowest = min(self.lowest, self.gap)
             self.widest = max(self.widest, self.gap - self.lowest)
-        self.full = self.full + len(waiting) if max(least, self.learned) == before == 1 else 0
+        self.full = self.full + heard if max(least, self.learned) == before == 1 else 0
         self.released = known > 0 and self.full >= self.window
         return True
+
+    def _remember(self, trained: Losses, waiting: Losses, fade: float) -> None:
+        losses, labels = trained
+        self.trained.mul_(fade).index_add_(0, labels, torch.stack([losses, torch.ones_like(losses)], 1))
+        losses, labels = waiting
+        sums, count = self.trained[labels].unbind(1)
+        alike = (sums + ANY_LABEL * _mean(*self.trained.sum(0))) / (count + ANY_LABEL)
+        self.waiting = fade * self.waiting + torch.stack([losses, alike, torch.ones_like(losses)]).sum(1)
 
     @property
     def few(self) -> bool:
@@ -108,14 +120,21 @@ class Amount:
     @property
     def gap(self) -> float:
         """How much better the network knows what it was trained on."""
-        return math.log((_mean(self.waiting) + EPSILON) / (_mean(self.trained) + EPSILON))
+        waiting, trained = self.losses
+        return math.log((waiting + EPSILON) / (trained + EPSILON))
+
+    @property
+    def losses(self) -> tuple[float, float]:
+        """Of samples that wait, and of trained ones with the same labels."""
+        own, alike, count = self.waiting
+        return _mean(own, count), _mean(alike, count)
 
     def records(self) -> dict[str, float]:
         """For the line of an epoch."""
         found = {"blended": self.share}
         if self.heard:
-            losses = {"waiting_loss": _mean(self.waiting), "trained_loss": _mean(self.trained)}
-            found |= {"gap": self.gap, **losses}
+            waiting, trained = self.losses
+            found |= {"gap": self.gap, "waiting_loss": waiting, "trained_loss": trained}
         return {name: round(value, 5) for name, value in found.items()}
 
     def state_dict(self) -> dict[str, Any]:
@@ -129,5 +148,11 @@ class Amount:
             setattr(self, name, type(getattr(self, name))(state[name]))
 
 
-def _mean(sums: Tensor) -> float:
-    return float(sums[0] / sums[1].clamp_min(1e-12))
+def _finite(found: Losses) -> Losses:
+    losses, labels = (values.detach().cpu() for values in found)
+    finite = losses.isfinite()
+    return losses[finite].double(), labels[finite]
+
+
+def _mean(total: Tensor, count: Tensor) -> float:
+    return float(total / count.clamp_min(1e-12))

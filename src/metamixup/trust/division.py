@@ -16,7 +16,8 @@ wrong labels by heart explains them too well.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -50,9 +51,14 @@ class Fit:
     likelihood: float
     trust: Tensor
 
-    @property
+    @cached_property
     def share(self) -> float:
         return 1 - float(self.trust.mean())
+
+    @cached_property
+    def divides(self) -> float:
+        """How far labels fall into right and wrong ones, with little between, in [0, 1]."""
+        return float(self.trust.var(correction=0)) / max(self.share * (1 - self.share), 1e-9)
 
 
 class Division:
@@ -79,10 +85,7 @@ class Division:
         wrong is no more than hard samples do by themselves."""
         if self.fit is None:
             return 0.0
-        trust = self.fit.trust
-        even_chance = max(float(trust.mean() * (1 - trust.mean())), 1e-9)
-        divides = _between(float(trust.var(correction=0)) / even_chance, DIVIDES)
-        return divides * self._steady() * _between(self.shares[-1], BEYOND_CHANCE)
+        return _between(self.fit.divides, DIVIDES) * self._steady() * _between(self.shares[-1], BEYOND_CHANCE)
 
     @property
     def precise(self) -> float:
@@ -111,7 +114,10 @@ class Division:
             best, largest = tau_of_clean(clean[0].double(), clean[1])
             surely = self._explain(log_p, labels, largest).share
             self.fit = self._explain(log_p, labels, best)
-            self.hits = 1 - self._distrust(*clean) / max(self.share, 1e-9)
+            mistaken = (self._distrust(*clean) * len(clean[1]) + 1) / (
+                len(clean[1]) + 1
+            )  # few could be right by chance
+            self.hits = 1 - mistaken / max(self.share, 1e-9)
         self.shares = [*self.shares, surely][-WATCHED:]
 
     def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:
@@ -150,7 +156,7 @@ class Division:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "fit": {} if self.fit is None else vars(self.fit),
+            "fit": {} if self.fit is None else {part.name: getattr(self.fit, part.name) for part in fields(self.fit)},
             "likeliest": self.likeliest,
             "most": self.most,
             "hits": self.hits,

@@ -46,17 +46,16 @@ class Pass:
 
 
 def find_evidence(
-    model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, like: Tensor
+    model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, shown: Mixture
 ) -> tuple[Evidence, Evidence | None]:
-    """Of the batch, which is judged unblended, and of the meta batch, if there is one. like: (n,) with the batch's size
-    and device.
+    """Of the batch, or the part of it that is shown, which is not blended, and of the meta batch, if there is one.
 
     A meta image never judges itself: samples at even places of the meta batch are judged by the odd ones and the other
     way round, and so are the two halves of the batch, so that both have the same noise.
     """
 
     def of_batch(net: Net) -> Tensor:
-        return loss(net, Mixture.unblended(like))
+        return loss(net, shown)
 
     layer, net = model.get_submodule(classifier_name(model, meta_loss or of_batch)), network(model, {})
     with leaving_no_trace(model):

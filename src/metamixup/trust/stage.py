@@ -1,10 +1,11 @@
 """The product's own stage: MixUp with a trust in each sample's label that is learned and remembered.
 
-λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says. Every k-th step the network judges the
-samples of the batch as they are (`evidence`), and its predictions are remembered (`memory`). From the predictions of
-all samples follows how likely each label is right, and what it should be otherwise (`division`). A label is then
-trained on as far as it is right, and the network's own guess takes the rest of its place. A clean meta set says how
-far predictions can be believed; without one, the training labels themselves must tell. As fewer pairs are blended,
+λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says. A sample that is not blended is judged by
+the network in the step's own pass, for nothing. Every k-th step is a look besides (`evidence`), at a part of the batch,
+or at all of it where too few are judged otherwise, and at the meta set. The predictions are remembered (`memory`). From
+those of all samples follows how likely each label is right, and what it should be otherwise (`division`). A label is
+then trained on as far as it is right, and the network's own guess takes the rest of its place. A clean meta set says
+how far predictions can be believed; without one, the training labels themselves must tell. As fewer pairs are blended,
 classes that the meta set has more of are favoured (`balance`).
 """
 
@@ -34,8 +35,11 @@ from metamixup.trust.suspects import Suspect, most_suspicious, remarks
 WARM_UP = 40  # steps before labels are divided: a network that knows nothing cannot judge
 FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was judged in haste gets no second hearing
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
+PLENTY = 0.4  # of the samples judged in the step's own pass, from which on
+PART, FEWEST = 0.25, 32  # of the batch is enough for a look, and no fewer samples: BatchNorm needs company
+HEARING = 0.1  # rate of the running share of samples that are judged for nothing
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
-NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks")
+NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks", "heard", "unmatched")
 
 
 class Trust(Stage):
@@ -50,6 +54,7 @@ class Trust(Stage):
 
     by_class = True
     needs_meta = False
+    listens = True
     meta_share = 0.25
     every = 4
 
@@ -60,7 +65,9 @@ class Trust(Stage):
         self.samples, self.clean, self.division = PredictionMemory(memory), CleanMemory(memory), Division()
         self.guesses = guesses
         self.learned_steps, self.square = 0, 0.0  # square: running mean of squared gains
-        self.looks = 0  # at samples, since the labels were divided last
+        self.looks = 0.0  # at samples, since the labels were divided last
+        self.heard = 0.0  # running share of samples that were judged in the step's own pass
+        self.unmatched = 0  # of them, since the meta set was looked at last
 
     def __call__(
         self,
@@ -75,13 +82,14 @@ class Trust(Stage):
         lam = self.draw(pairs, generator)
         seen = None
         if due:
-            part = pairs.first(math.ceil(self.fraction * len(lam)))
-            judged_by = None if pairs.meta_labels is None else meta_loss
-            batch, meta = self.evidence(model, loss, judged_by, lam[: len(part.partner)])
+            shown = self._shown(pairs)
+            part, judged_by = pairs.of(shown), None if pairs.meta_labels is None else meta_loss
+            batch, meta = self.evidence(model, loss, judged_by, Mixture.alone(shown, lam))
             if self.usable(*vars(batch).values(), *([] if meta is None else vars(meta).values())):
                 self._learn_amount(batch, meta, part)
                 seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
-        truth, weights = self.posterior(pairs, seen), self._class_weights(pairs)
+        truth = self.posterior(pairs, seen) if self.distrust else None
+        weights = self._class_weights(pairs)
         lam, trust = (self.control.dealt(values, generator) for values in (lam, self._acting(truth, pairs)))
         weights = weights if pairs.index is None else weights * ~self.amount.waits(pairs.index)
         if truth is None or not self.guesses or pairs.labels.shape[1] > WIDE:
@@ -91,11 +99,25 @@ class Trust(Stage):
 
     @property
     def due(self) -> bool:
-        """Twice as often until it is known whether labels are wrong, half as often once little is left to learn."""
+        return self.steps % self.pause == 0
+
+    @property
+    def meta_due(self) -> bool:
+        """At every other look, where looks are only at a part of the batch."""
+        return self.due and (not self.hears_enough or self.steps // self.pause % 2 == 0)
+
+    @property
+    def hears_enough(self) -> bool:
+        return self.heard >= PLENTY
+
+    @property
+    def pause(self) -> int:
+        """From look to look. Half as long until it is known whether labels are wrong, twice as long once little is left
+        to learn."""
         if not self.division.watched:
-            return self.steps % math.ceil(self.every / 2) == 0
+            return math.ceil(self.every / 2)
         at_rest = self.amount.released and not self.distrust
-        return self.steps % (self.every * (2 if at_rest else 1)) == 0
+        return self.every * (2 if at_rest else 1)
 
     @property
     def forgets(self) -> bool:
@@ -117,20 +139,41 @@ class Trust(Stage):
         return lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
 
     def evidence(
-        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, like: Tensor
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, shown: Mixture
     ) -> tuple[Evidence, Evidence | None]:
-        """What the network and the meta set say about the batch, and of the meta set itself. like: (n,)."""
-        return find_evidence(model, loss, meta_loss, like)
+        """What the network and the meta set say about the samples that are shown, and of the meta set itself."""
+        return find_evidence(model, loss, meta_loss, shown)
+
+    def _shown(self, pairs: Pairs) -> Tensor:
+        """(n,) which samples a look is at: a part of the batch, with all that wait, where the others are judged in the
+        step's own pass; otherwise the whole."""
+        n, device = math.ceil(self.fraction * len(pairs.partner)), pairs.partner.device
+        if pairs.index is None or not self.hears_enough:
+            return torch.arange(n, device=device)
+        waiting_first = (~self.amount.waits(pairs.index)).int().argsort(stable=True)
+        return waiting_first[: min(n, max(FEWEST, math.ceil(PART * n)))]
+
+    def witness(self, logits: Tensor, pairs: Pairs, mixture: Mixture) -> None:
+        if pairs.index is None or logits.shape != pairs.labels.shape:
+            return
+        rows = (mixture.lam == 1).nonzero()[:, 0]
+        log_p = self.control.signal(Evidence(mixture.lam[rows], logits[rows].float().log_softmax(1))).log_p
+        index = world.gathered(pairs.index[rows])
+        self.samples.learn(index, *map(world.gathered, (folded(log_p), label_columns(pairs.labels[rows]))))
+        self.heard += HEARING * (len(index) / (len(mixture.lam) * world.size()) - self.heard)
+        self.looks += len(index) / self.pause  # as many as if each k-th step were a look
+        self.unmatched += len(index)
 
     def learn(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> Tensor:
         """Remembers what a step found about its samples and its meta images; the predictions of the former, (n, K)."""
-        log_p, labels = folded(batch.log_p), label_columns(pairs.labels[: len(batch.log_p)])
+        log_p, labels = folded(batch.log_p), label_columns(pairs.labels)
         # Every process learns what all of them have seen, so that their memories stay alike.
         index = None if pairs.index is None else world.gathered(pairs.index)
         everyone = world.gathered(log_p)
         self.samples.learn(index, everyone, world.gathered(labels))
         if meta is not None and pairs.meta_labels is not None:
-            self._learn_meta(batch, meta, pairs, len(everyone))
+            self._learn_meta(batch, meta, pairs, len(everyone) + self.unmatched)
+            self.unmatched = 0
         self.looks += len(everyone)
         self.learned_steps += 1
         self._divide()
@@ -144,7 +187,7 @@ class Trust(Stage):
         else:
             self.clean.learn_in_turn(world.gathered(pairs.meta_index), log_p, labels, seen, self.samples.count)
         gain = (batch.gain / self._unit(batch, meta)).nan_to_num(0.0, 0.0, 0.0)
-        self.balance.learn(pairs.labels[: len(gain)], gain, pairs.meta_labels)
+        self.balance.learn(pairs.labels, gain, pairs.meta_labels)
 
     def _divide(self) -> None:
         """Once all samples have been looked at twice, and whenever half of them have been again."""
@@ -157,15 +200,18 @@ class Trust(Stage):
 
     def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> None:
         """Samples without an index cannot wait: the meta images, which are not trained on, stand for them."""
-        losses = world.gathered(batch.losses(pairs.labels[: len(batch.log_p)]))
+        losses, labels = world.gathered(batch.losses(pairs.labels)), world.gathered(label_columns(pairs.labels))
         least = min(1.0, BLENDED_PER_WRONG * self.distrust * self.division.share)
         if pairs.index is not None:
             index = world.gathered(pairs.index)
             self.samples.make_room(index, columns := min(batch.log_p.shape[1], WIDE))
             waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
-            anew = self.amount.learn(losses[met & ~waiting], losses[waiting], len(self.samples.visits), least)
+            trained, waits = ((losses[rows], labels[rows]) for rows in (met & ~waiting, waiting))
+            anew = self.amount.learn(trained, waits, len(self.samples.visits), least)
         elif meta is not None and pairs.meta_labels is not None:
-            anew = self.amount.learn(losses, world.gathered(meta.losses(pairs.meta_labels)), 0, least)
+            stand_in = (meta.losses(pairs.meta_labels), label_columns(pairs.meta_labels))
+            held, held_labels = map(world.gathered, stand_in)
+            anew = self.amount.learn((losses, labels), (held, held_labels), 0, least)
         else:
             anew, self.amount.learned, self.amount.least = False, UNTOLD, least
         if anew:

@@ -44,7 +44,7 @@ class WeightNet(Stage):
         due, self.steps = self.due, self.steps + 1
         self.net.to(pairs.labels.device)
         lam = torch.ones(len(pairs.labels), device=pairs.labels.device)
-        batch, meta = find_evidence(model, loss, meta_loss if due else None, lam)
+        batch, meta = find_evidence(model, loss, meta_loss if due else None, Mixture.unblended(lam))
         losses = batch.losses(pairs.labels)
         if meta is not None and self.usable(batch.gain, losses):
             self.learn(losses, self.control.signal(batch.gain))
