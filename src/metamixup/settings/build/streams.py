@@ -27,18 +27,18 @@ def build_streams(
         meta = Stream(found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", *looks)
     order = balanced(found.train.labels) if settings.sampling == "balanced" else shuffled
     train = Stream(found.train, parts.train, size, seed, "train", *looks, order=order)
+    unlabelled = None
+    # With few labels an epoch is one pass over the unlabelled images for every method, so that all take as many steps.
+    if method.unlabelled or few_labels(settings, found):
+        images, index = _unlabelled(settings, found, parts)
+        many = settings.ssl.batch_size or size
+        unlabelled = Stream(images, index, many, seed, "unlabelled", *looks, method.views)
     if method.tuned and not len(parts.meta):
         raise UserError(f"method {settings.method!r} ends on the meta images, so meta.source cannot be 'none'")
     if method.tuned:
-        since = round((1 - method.tuned) * settings.epochs * train.steps_per_epoch)
+        since = method.tuned_from(settings.epochs * (unlabelled or train).steps_per_epoch)
         train = After(train, Stream(found.train, parts.meta, size, seed, "tuning", *looks), since)
-    # With few labels an epoch is one pass over the unlabelled images for every method, so that all take as many steps.
-    if not method.unlabelled and not few_labels(settings, found):
-        return train, meta, None
-    images, index = _unlabelled(settings, found, parts)
-    many = settings.ssl.batch_size or size
-    stream = Stream(images, index, many, seed, "unlabelled", *looks, method.views)
-    return train, meta, stream
+    return train, meta, unlabelled
 
 
 def _unlabelled(settings: Settings, found: DataSet, parts: Split) -> tuple[ImageSet, Tensor]:
