@@ -7,7 +7,7 @@ MetaMixUp calls `loss` on the looked-ahead network to learn λ and on the real o
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +47,8 @@ class Method:
 
     unlabelled = False  # does it read batch.u?
     views = 1  # augmentations of each unlabelled sample
-    tuned = 0.0  # share of the run, at its end, in which the classifier alone is trained, on meta images
+    tuned = 0.0  # share of the run, at its end, in which the classifier alone is trained
+    tuned_on: Literal["meta", "balanced"] = "meta"  # then: meta images, or training images of all classes equally often
 
     def tunes(self, progress: float) -> bool:
         """Is the classifier alone trained at this point of the run?"""
