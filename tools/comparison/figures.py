@@ -34,7 +34,7 @@ def differences(tasks: Sequence[Task]) -> Figure:
             colour = COLOURS[0] if found.mean < 0 else COLOURS[1]
             axis.errorbar([found.mean], [place], xerr=ends, fmt="o", ms=3, lw=1.2, color=colour)
         axis.axvline(0, color=REFERENCE, lw=0.8)
-        label(axis, f"minus\n{rival}", "points", "")
+        label(axis, "\n".join(["minus", *textwrap.wrap(rival, 16)]), "points", "")
         axis.set_yticks(range(len(tasks)), [task.title for task in tasks] if k == 0 else [""] * len(tasks))
         axis.set_ylim(len(tasks) - 0.5, -0.5)
     return figure
