@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,6 +99,19 @@ def test_dry_run_prints_the_grid_and_writes_nothing(recipe, tmp_path, capsys):
     assert "digits/cnn-bn/mixup" in told
     assert "2 cells, 2 of them the paper's with 2 numbers; 6 runs; expected cost: 6 GPU h" in told
     assert [p.name for p in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+LEARNING = {"metamixup": "learned · paper · exact", "sigma": "learned · paper · exact", "trustmix": "trust · evidence"}
+
+
+@pytest.mark.parametrize("table", ["table1", "table2", "table3", "table4", "table5"])
+def test_dry_run_tells_policy_projection_and_estimator_of_every_row(table, capsys):
+    assert run(["reproduce", table, "--dry-run"]) == 0
+    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    assert rows
+    for _, cell, policy, *_ in rows:
+        form = re.split("[+-]", cell.strip().rpartition("/")[2])[0]
+        assert policy.strip() == LEARNING.get(form, policy.strip() or "told")
 
 
 def test_dry_run_of_a_table_on_cpus_adds_its_cost_up(capsys):

@@ -56,3 +56,10 @@ def test_every_group_keeps_its_own_rate():
     for step in (0, 3, 5, 5):  # asking twice for a step changes nothing
         assert schedule.apply(optimizer, step) == pytest.approx(schedule.factor(step))
         assert optimizer.param_groups[1]["lr"] == pytest.approx(0.1 * schedule.factor(step))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_tuned_end_begins_again_and_the_rest_keeps_its_shape(shape):
+    whole, tuned = Schedule(90, shape, 5, (0.5,)), Schedule(100, shape, 5, (0.5,), tuned=10)
+    assert [tuned.factor(k) for k in range(90)] == [whole.factor(k) for k in range(90)]
+    assert [tuned.factor(k) for k in (90, 95, 100)] == pytest.approx([1.0, 0.5, 0.0])

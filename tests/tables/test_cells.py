@@ -146,3 +146,11 @@ def test_learns_says_whether_a_run_needs_its_meta_set():
     assert learns({"method": "trustmix"})
     assert not learns({"method": "mixup"})
     assert not learns({"method": "nonsense"})
+
+
+def test_rivals_for_rare_classes_run_on_long_tails_alone():
+    cells = plan_cells(load_recipe("winners"), Choice())
+    for rival in ("mixup+balanced", "mixup+balanced-head", "logit-adjusted"):
+        planned = [cell for cell in cells if cell.row == rival]
+        assert len(planned) == 2
+        assert {cell.given["corrupt.kind"] for cell in planned} == {"long-tail"}

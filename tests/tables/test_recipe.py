@@ -150,15 +150,25 @@ def test_all_numbers_of_the_paper_are_counted():
     assert len(found) + sum(p.top5 is not None for p in found) == 216  # Table III twice, by both protocols
 
 
-@pytest.mark.parametrize("table", ALL_TABLES)
-def test_published_numbers_of_learned_methods_stand_beside_the_letter_alone(table):
-    for cell in plan_cells(load_recipe(table), Choice(controls=True)):
+VARIANTS = [(table, {"quick": quick}) for table in ALL_TABLES for quick in (False, True)]
+VARIANTS += [(table, {"budget": "cpu"}) for table in ALL_TABLES if load_recipe(table).cpu is not None]
+
+
+@pytest.mark.parametrize(("table", "variant"), VARIANTS)
+def test_published_numbers_of_learned_methods_stand_beside_the_letter_alone(table, variant):
+    for cell in plan_cells(load_recipe(table), Choice(controls=True, **variant)):
         settings = resolve(cell.given)
         if cell.published is None or not build.learns(settings):
             continue
         chosen = settings.policy.model_dump()
         assert (chosen["projection"], chosen["step_size"], chosen["normalise"]) == ("paper", 5.0, False), cell.name
         assert (settings.estimator.name, settings.estimator.every, settings.control) == ("exact", 1, None)
+
+
+def test_the_same_row_is_expected_to_cost_the_same_in_two_tables():
+    three, five = ({c.name: c.cost for c in plan_cells(load_recipe(t), Choice())} for t in ("table3", "table5"))
+    for cell in ("cifar10-4000/wrn-28-2/metamixup+apl", "svhn-1000/wrn-28-2/metamixup+apl"):
+        assert five[cell] == pytest.approx(three[cell])
 
 
 def on_cpus(table):

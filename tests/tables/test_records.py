@@ -31,7 +31,8 @@ def write_run(folder, lam=(0.5, 1.0, 0.5, 0.5)):
     for epoch in (1, 2):
         lambdas = Lambdas(2)
         lambdas.add(torch.tensor(lam), torch.eye(2)[[0, 0, 1, 1]], torch.tensor([1, 2, 3, 0]))
-        append_line(RunFolder(folder).metrics, {"epoch": epoch, "wrong_weight": 0.3 / epoch, "blended": 0.5})
+        line = {"epoch": epoch, "wrong_weight": 0.3 / epoch, "blended": 0.5, "trust_auroc": 0.4 + epoch / 4}
+        append_line(RunFolder(folder).metrics, line)
         append_line(RunFolder(folder).lambdas, {"epoch": epoch, **lambdas.line()})
 
 
@@ -44,6 +45,7 @@ def test_scores_and_what_the_policy_did(tmp_path):
     assert record["wrong_share"] == 0.3  # 40 % of the 300 that are no meta images
     assert record["wrong_weight"] == [[1, 0.3], [2, 0.15]]
     assert record["blended"] == [[1, 0.5], [2, 0.5]]
+    assert record["trust_auroc"] == [[1, 0.65], [2, 0.9]]
     assert record["mixing_same"] == [[1, 1.0], [2, 1.0]]
     assert record["mixing_other"] == [[1, 0.5], [2, 0.5]]  # the one with λ = 1 and the one with λ = ½
     assert record["mixing_pairs"] == [[1.0, 0.0], [1.0, 1.0]]

@@ -9,6 +9,8 @@ ROWS = {
     "baseline": {"label": "Baseline"},
     "mixup-0.5": {"method": "mixup", "label": "MixUp, α = 0.5", "settings": {"policy": {"alpha": 0.5}}},
     "mixup": {"label": "MixUp, α = 1"},
+    "cutmix-0.2": {"method": "cutmix", "label": "CutMix, α = 0.2", "settings": {"policy": {"alpha": 0.2}}},
+    "cutmix": {"label": "CutMix, α = 1"},
     "reweight": {"label": "Learning to reweight"},
     "trustmix": {"label": "MetaMixUp", "controls": ["reverse", "shuffle"]},
 }

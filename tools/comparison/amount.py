@@ -46,14 +46,5 @@ def _row(task: Task) -> list[Field]:
 
 def _blended(task: Task) -> str:
     """The share that the default blended in the mean over the run."""
-    shares = blended_by_epoch(task).values()
+    shares = task.curve(OURS, "blended").values()
     return f"{fmean(shares):.0%}" if shares else "–"
-
-
-def blended_by_epoch(task: Task) -> dict[float, float]:
-    """The share of pairs that the default blended, mean over the seeds."""
-    by_epoch: dict[float, list[float]] = {}
-    for record in task.found.get(OURS, {}).values():
-        for epoch, share in record.get("blended", []):
-            by_epoch.setdefault(epoch, []).append(share)
-    return {epoch: fmean(shares) for epoch, shares in sorted(by_epoch.items())}

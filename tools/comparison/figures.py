@@ -1,10 +1,9 @@
-"""The figures of a comparison: paired differences, what right and wrong labels weighed, how much and which pairs were
-mixed."""
+"""The figures of a comparison: paired differences, what right and wrong labels weighed and how well they were told
+apart, how much and which pairs were mixed."""
 
 import io
 import textwrap
 from collections.abc import Callable, Sequence
-from statistics import fmean
 from typing import Any
 
 import matplotlib as mpl
@@ -12,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from metamixup.analysis.style import COLOURS, REFERENCE, SEQUENTIAL, label, panels, styled
-from tools.comparison.amount import best_fixed, blended_by_epoch
+from tools.comparison.amount import best_fixed
 from tools.comparison.rivals import RIVALS, against
 from tools.comparison.tables import label_weights
 from tools.comparison.tasks import OURS, Task
@@ -34,7 +33,7 @@ def differences(tasks: Sequence[Task]) -> Figure:
             colour = COLOURS[0] if found.mean < 0 else COLOURS[1]
             axis.errorbar([found.mean], [place], xerr=ends, fmt="o", ms=3, lw=1.2, color=colour)
         axis.axvline(0, color=REFERENCE, lw=0.8)
-        label(axis, f"minus\n{rival}", "points", "")
+        label(axis, "\n".join(["minus", *textwrap.wrap(rival, 16)]), "points", "")
         axis.set_yticks(range(len(tasks)), [task.title for task in tasks] if k == 0 else [""] * len(tasks))
         axis.set_ylim(len(tasks) - 0.5, -0.5)
     return figure
@@ -57,16 +56,35 @@ def labels(tasks: Sequence[Task]) -> Figure:
     return figure
 
 
+def detection(tasks: Sequence[Task]) -> Figure:
+    """How well trust told wrong labels from right ones, and how much of it each had, epoch by epoch."""
+    chosen = [task for task in tasks if task.curve(OURS, "trust_auroc")]
+    figure, axes = _grid(len(chosen), 3, 1.9)
+    for axis, task in zip(axes, chosen, strict=True):
+        for key, style, colour, name in (
+            ("trust_auroc", "-", COLOURS[2], "AUROC of distrust"),
+            ("trust_right", ":", COLOURS[0], "trust in right labels"),
+            ("trust_wrong", ":", COLOURS[1], "trust in wrong labels"),
+        ):
+            told = task.curve(OURS, key)
+            axis.plot(list(told), list(told.values()), style, color=colour, label=name)
+        label(axis, in_lines(task.title), "epoch", "")
+        axis.set_ylim(-0.03, 1.03)
+    if chosen:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
 def classes(tasks: Sequence[Task]) -> Figure:
     """How much pairs of the same class and of two classes were mixed, epoch by epoch: 1 − |2λ − 1|."""
-    chosen = [task for task in tasks if _mixing(task, "mixing_other")]
+    chosen = [task for task in tasks if task.curve(OURS, "mixing_other")]
     figure, axes = _grid(len(chosen), 4, 1.8)
     for axis, task in zip(axes, chosen, strict=True):
         for key, colour, name in (
             ("mixing_same", COLOURS[2], "same class"),
             ("mixing_other", COLOURS[3], "two classes"),
         ):
-            told = _mixing(task, key)
+            told = task.curve(OURS, key)
             axis.plot(list(told), list(told.values()), color=colour, label=name)
         label(axis, in_lines(task.title), "epoch", "mixing")
         axis.set_ylim(0, 1)
@@ -77,10 +95,10 @@ def classes(tasks: Sequence[Task]) -> Figure:
 
 def amount(tasks: Sequence[Task]) -> Figure:
     """The share of pairs that the default blended, and the fixed share that was best in hindsight."""
-    chosen = [task for task in tasks if blended_by_epoch(task) and not task.imperfect]
+    chosen = [task for task in tasks if task.curve(OURS, "blended") and not task.imperfect]
     figure, axes = _grid(len(chosen), 3, 1.9)
     for axis, task in zip(axes, chosen, strict=True):
-        told = blended_by_epoch(task)
+        told = task.curve(OURS, "blended")
         axis.plot(list(told), list(told.values()), color=COLOURS[0], label="learned")
         best = best_fixed(task)
         if best is not None:
@@ -125,15 +143,6 @@ def in_lines(title: str) -> str:
     return "\n".join([data, *textwrap.wrap(rest, 24)])
 
 
-def _mixing(task: Task, key: str) -> dict[float, float]:
-    by_epoch: dict[float, list[float]] = {}
-    for record in task.found.get(OURS, {}).values():
-        for epoch, value in record.get(key, []):
-            if value is not None:
-                by_epoch.setdefault(epoch, []).append(value)
-    return {epoch: fmean(values) for epoch, values in sorted(by_epoch.items())}
-
-
 def _pair_table(task: Task) -> np.ndarray | None:
     tables = [r["mixing_pairs"] for r in task.found.get(OURS, {}).values() if r.get("mixing_pairs")]
     if not tables or len({len(table) for table in tables}) > 1:
@@ -144,7 +153,7 @@ def _pair_table(task: Task) -> np.ndarray | None:
 
 
 FIGURES: dict[str, Callable[[Sequence[Task]], Figure]] = {
-    f"figure-{draw.__name__}": draw for draw in (differences, labels, classes, amount, pairs)
+    f"figure-{draw.__name__}": draw for draw in (differences, labels, detection, classes, amount, pairs)
 }
 
 

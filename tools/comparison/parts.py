@@ -9,7 +9,7 @@ from metamixup.errors import unknown
 from tools.comparison.amount import amount
 from tools.comparison.gauntlet import gauntlet, summary
 from tools.comparison.tables import TABLES
-from tools.comparison.tasks import read_tasks
+from tools.comparison.tasks import OURS, read_tasks
 from tools.comparison.wrong_labels import rival_differences, wrong_labels
 
 ALL_TABLES = {
@@ -24,9 +24,17 @@ ALL_TABLES = {
 FIGURES = {
     "figure-differences": "Paired differences of the test error with their 95 % intervals, by rival and task",
     "figure-labels": "The weight of right and of wrong labels over the epochs, by task",
+    "figure-detection": "How well wrong labels were told from right ones over the epochs, by task",
     "figure-classes": "How much pairs of the same class and of two classes were mixed over the epochs, by task",
     "figure-amount": "The share of blended pairs over the epochs, by task",
     "figure-pairs": "How much each pair of classes was mixed over the run, by task",
+}
+# What records must tell for a figure to have anything in it.
+DRAWN_FROM = {
+    "figure-labels": "wrong_weight",
+    "figure-detection": "trust_auroc",
+    "figure-classes": "mixing_other",
+    "figure-amount": "blended",
 }
 
 
@@ -44,6 +52,8 @@ def make_part(records: Path, name: str) -> Part:
         return Part(ALL_TABLES[name](read_tasks(records)))
     if name not in FIGURES:
         raise unknown("part of a comparison", name, (*ALL_TABLES, *FIGURES))
+    if name in DRAWN_FROM and not any(task.curve(OURS, DRAWN_FROM[name]) for task in read_tasks(records)):
+        return Part("Nothing of it has been recorded yet.\n")
     file = f"{records.stem}-{name.removeprefix('figure-')}.svg"
     # The records' mark makes the document's text differ whenever its figures are behind.
     mark = hashlib.blake2b(records.read_bytes(), digest_size=4).hexdigest()

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from metamixup.tables.entry import FEWEST_SEEDS, Difference
 from tools.comparison.tasks import BASELINE, OURS, Task
-from tools.comparison.tuned import tuned_mixup
+from tools.comparison.tuned import FAMILIES, Tuned, tuned
 
 TUNED = "best-α MixUp"
-# Names for people, and the rows they are; the tuned one is another row on each task.
+TUNED_FAMILIES = {f"best-α {name}": family for name, family in FAMILIES.items()}
+# Names for people, and the rows they are; a tuned one is another row on each task.
 RIVALS = {
     "baseline": BASELINE,
-    TUNED: None,
+    **dict.fromkeys(TUNED_FAMILIES),
     "control: reverse": f"{OURS}:reverse",
     "control: shuffle": f"{OURS}:shuffle",
     "learning to reweight": "reweight",
@@ -18,12 +19,15 @@ RIVALS = {
 CLAIMED = ("baseline", TUNED, "control: reverse", "control: shuffle")  # reweighting is reported, whatever it shows
 
 
+def tuning(task: Task, rival: str) -> Tuned | None:
+    """How the rival's α was chosen on the task; None where it has none, or none of them has been run."""
+    return tuned(task, TUNED_FAMILIES[rival]) if rival in TUNED_FAMILIES else None
+
+
 def row(task: Task, rival: str) -> str | None:
-    """The method that is this rival on the task; None where no α of MixUp has been run."""
-    if rival != TUNED:
-        return RIVALS[rival]
-    tuned = tuned_mixup(task)
-    return tuned.method if tuned else None
+    """The method that is this rival on the task; None where no α of it has been run."""
+    found = tuning(task, rival)
+    return found.method if found else RIVALS[rival]
 
 
 def against(task: Task, rival: str, key: str = "test_error", seeds: Sequence[int] | None = None) -> Difference | None:

@@ -6,9 +6,9 @@ from metamixup.tables.entry import FEWEST_SEEDS, Difference
 from metamixup.tables.table_files import difference_text, spread_text
 from metamixup.tables.text_table import Field, TextTable, as_markdown, bold, pieces
 from tools.comparison.claims import MET, NOT_MET, claims, cost_ratio, shared_seeds
-from tools.comparison.rivals import RIVALS, TUNED, against, is_below, row, surely_below
+from tools.comparison.rivals import RIVALS, TUNED, against, is_below, row, surely_below, tuning
 from tools.comparison.tasks import BASELINE, OURS, Task
-from tools.comparison.tuned import alpha, mixups, tuned_mixup
+from tools.comparison.tuned import FAMILIES, Tuned, alpha, by_alpha, tuned
 
 Tasks = Sequence[Task]
 MISSING = "missing"
@@ -35,18 +35,22 @@ def _shared_seeds(tasks: Tasks) -> str:
 
 
 def errors(tasks: Tasks) -> str:
-    """Test error of the default and of everybody it is compared with, over the seeds that all of them have."""
-    head = ("test error, %", "TrustMix", *RIVALS, "seeds")
-    rows = []
+    """Test error of the default and of everybody it is compared with, over the seeds that all of them have. One with
+    too few seeds to say anything stands aside with its own, so that the others keep theirs."""
+    rows: list[list[Field]] = []
     for task in tasks:
         methods = [OURS, *(row(task, rival) for rival in RIVALS)]
-        seeds, tuned = task.shared(methods), tuned_mixup(task)
-        fields = _bold_best(task, methods, seeds)
-        if tuned:
-            place = head.index(TUNED) - 1
-            fields[place] = (*pieces(fields[place]), f" ({tuned.alpha})")
-        rows.append([task.title, *fields, str(len(seeds))])
-    return table(head, rows)
+        run = {method for method in methods if method and task.values(method)}
+        compared = {method for method in run if len(task.values(method)) >= FEWEST_SEEDS} or run
+        fields, chosen = _beside(task, methods, compared), [None, *(tuning(task, rival) for rival in RIVALS)]
+        told = [(*pieces(f), f" ({_chosen(c)})") if c else f for f, c in zip(fields, chosen, strict=True)]
+        rows.append([task.title, *told, str(len(task.shared(list(compared))))])
+    return table(("test error, %", "TrustMix", *RIVALS, "seeds"), rows)
+
+
+def _chosen(found: Tuned) -> str:
+    """The α, and whether there was any other to choose from."""
+    return found.alpha if len(found.errors) > 1 else f"only {found.alpha}"
 
 
 def differences(tasks: Tasks) -> str:
@@ -71,17 +75,23 @@ def rivals(tasks: Tasks) -> str:
 
 
 def alphas(tasks: Tasks) -> str:
-    """Selection error of every α over the seeds that all of them have; the chosen one in bold."""
-    names = list(dict.fromkeys(alpha(task, method) for task in tasks for method in mixups(task)))
+    """Selection error of every α of each family over the seeds that all of its α have; in bold the one chosen, where
+    there was a choice."""
+    return "\n".join(_alphas(tasks, title, family) for title, family in FAMILIES.items())
+
+
+def _alphas(tasks: Tasks, title: str, family: str) -> str:
+    planned = [task for task in tasks if by_alpha(task, family)]
+    names = list(dict.fromkeys(alpha(task, method) for task in planned for method in by_alpha(task, family)))
     rows = []
-    for task in tasks:
-        tuned, by_name = tuned_mixup(task), {alpha(task, method): method for method in mixups(task)}
+    for task in planned:
+        best, by_name = tuned(task, family), {alpha(task, method): method for method in by_alpha(task, family)}
         fields: list[Field] = []
         for name in names:
-            text = _number(tuned.errors.get(by_name.get(name, "")) if tuned else None)
-            fields.append(bold(text) if tuned and tuned.alpha == name else text)
-        rows.append([task.title, *fields, str(len(tuned.seeds)) if tuned else "0"])
-    return table(("selection error, %", *names, "seeds"), rows)
+            text = _number(best.errors.get(by_name.get(name, "")) if best else None)
+            fields.append(bold(text) if best and best.alpha == name and len(best.errors) > 1 else text)
+        rows.append([task.title, *fields, str(len(best.seeds)) if best else "0"])
+    return table((f"{title}: selection error, %", *names, "seeds"), rows) if rows else ""
 
 
 def calibration(tasks: Tasks) -> str:
@@ -102,10 +112,10 @@ def cost(tasks: Tasks) -> str:
     head = ("CPU seconds of a run", "baseline", "MixUp, mean over α", "TrustMix", "TrustMix / MixUp", "tuning MixUp")
     rows = []
     for task in tasks:
-        ratio, by_alpha = cost_ratio(task), [m for x in mixups(task) if (m := task.mean(x, "cpu_seconds")) is not None]
-        mean = sum(by_alpha) / len(by_alpha) if by_alpha else None
+        ratio, costs = cost_ratio(task), [m for x in by_alpha(task) if (m := task.mean(x, "cpu_seconds")) is not None]
+        mean = sum(costs) / len(costs) if costs else None
         numbers = [_number(v, 0) for v in (task.mean(BASELINE, "cpu_seconds"), mean, task.mean(OURS, "cpu_seconds"))]
-        rows.append([task.title, *numbers, _number(ratio), _number(sum(by_alpha) if by_alpha else None, 0)])
+        rows.append([task.title, *numbers, _number(ratio), _number(sum(costs) if costs else None, 0)])
     return table(head, rows)
 
 
@@ -123,13 +133,18 @@ def methods(tasks: Tasks) -> str:
 
 def _all_methods(task: Task) -> list[Field]:
     whole = {m for m in task.labels if len(task.values(m)) >= min(task.seeds, len(task.values(OURS)))}
-    seeds = task.shared([method for method in task.labels if method in whole])
-    fields = iter(_bold_best(task, [method for method in task.labels if method in whole], seeds))
-    return [next(fields) if method in whole else _few(task, method) for method in task.labels]
+    return _beside(task, list(task.labels), whole)
 
 
-def _few(task: Task, method: str) -> Field:
-    seeds = tuple(task.values(method))
+def _beside(task: Task, methods: Sequence[str | None], compared: set[str]) -> list[Field]:
+    """Those that are compared over the seeds that they share, the best in bold; each of the others over its own."""
+    chosen = [method for method in methods if method in compared]
+    fields = iter(_bold_best(task, chosen, task.shared(chosen)))
+    return [next(fields) if method in compared else _few(task, method) for method in methods]
+
+
+def _few(task: Task, method: str | None) -> Field:
+    seeds = tuple(task.values(method)) if method else ()
     return f"{_spread(task, method, seeds)} {_seeds(len(seeds))}" if seeds else MISSING
 
 

@@ -6,6 +6,7 @@ A file `winners.jsonl` belongs to the recipe of that name, so that what has not 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from metamixup.tables.cells import Cell, Choice, plan_cells
@@ -53,6 +54,15 @@ class Task:
 
     def _chosen(self, method: str, key: str, seeds: Sequence[int] | None) -> list[float]:
         return [value for seed, value in self.values(method, key).items() if seeds is None or seed in seeds]
+
+    def curve(self, method: str, key: str) -> dict[float, float]:
+        """A number by epoch, mean over the seeds whose records tell it."""
+        by_epoch: dict[float, list[float]] = {}
+        for record in self.found.get(method, {}).values():
+            for epoch, value in record.get(key, []):
+                if value is not None:
+                    by_epoch.setdefault(epoch, []).append(value)
+        return {epoch: fmean(values) for epoch, values in sorted(by_epoch.items())}
 
     def difference(
         self, ours: str, theirs: str, key: str = "test_error", seeds: Sequence[int] | None = None

@@ -1,4 +1,5 @@
-"""The rival that was tuned: MixUp with the α that the selection set prefers. The test set has no say."""
+"""Rivals that were tuned: MixUp, Manifold MixUp and CutMix, each with the α that the selection set prefers. The test
+set has no say."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +7,8 @@ from statistics import fmean
 
 from tools.comparison.tasks import Task
 
-MIXUP = re.compile(r"mixup(-[\d.]+)?")
+MIXUP = "mixup"
+FAMILIES = {"MixUp": MIXUP, "Manifold MixUp": "manifold", "CutMix": "cutmix"}  # by the names of their rows: mixup-0.5
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,9 @@ class Tuned:
     untried: tuple[str, ...]
 
 
-def mixups(task: Task) -> list[str]:
-    """Its rows of MixUp, one an α."""
-    return [method for method in task.labels if MIXUP.fullmatch(method)]
+def by_alpha(task: Task, family: str = MIXUP) -> list[str]:
+    """The rows of a family, one an α."""
+    return [method for method in task.labels if re.fullmatch(rf"{family}(-[\d.]+)?", method)]
 
 
 def alpha(task: Task, method: str) -> str:
@@ -30,8 +32,9 @@ def alpha(task: Task, method: str) -> str:
     return task.labels[method].rpartition(", ")[2]
 
 
-def tuned_mixup(task: Task) -> Tuned | None:
-    tried = [method for method in mixups(task) if task.values(method, "selection_error")]
+def tuned(task: Task, family: str = MIXUP) -> Tuned | None:
+    """The α that does best on the selection set; None where none has been run."""
+    tried = [method for method in by_alpha(task, family) if task.values(method, "selection_error")]
     shared = _shared(task, tried)
     while tried and not shared:  # the one with the fewest seeds is left out, so that the others can be compared
         tried.remove(min(tried, key=lambda method: len(task.values(method, "selection_error"))))
@@ -46,7 +49,7 @@ def tuned_mixup(task: Task) -> Tuned | None:
     # On a small selection set errors tie; the loss then decides.
     best = min(tried, key=lambda method: (round(mean(method, "selection_error"), 9), mean(method, "selection_nll")))
     errors = {method: mean(method, "selection_error") for method in tried}
-    untried = tuple(alpha(task, method) for method in mixups(task) if method not in tried)
+    untried = tuple(alpha(task, method) for method in by_alpha(task, family) if method not in tried)
     return Tuned(best, alpha(task, best), shared, errors, untried)
 
 

@@ -7,7 +7,7 @@ from metamixup.tables.entry import FEWEST_SEEDS
 from metamixup.tables.table_files import difference_text
 from metamixup.tables.text_table import Field, TextTable, as_markdown, bold
 from tools.comparison.tasks import BASELINE, OURS, Task
-from tools.comparison.tuned import tuned_mixup
+from tools.comparison.tuned import tuned
 
 ALONE, LEFT_OUT, RIGHT = "trustmix-alone", "mixup-left-out", "mixup-right"
 RIVALS = ("elr", "elr+mixup", "gce+mixup", "bootstrapping", "meta-weight-net")
@@ -48,8 +48,8 @@ def rival_differences(tasks: Sequence[Task]) -> str:
 
 def _means(task: Task) -> dict[str, float]:
     """By method, over the seeds that all of them have; the tuned MixUp is another row on each task."""
-    tuned = tuned_mixup(task)
-    rows = {m: m for m in (BASELINE, *RIVALS, ALONE, OURS, LEFT_OUT, RIGHT)} | ({TUNED: tuned.method} if tuned else {})
+    best = tuned(task)
+    rows = {m: m for m in (BASELINE, *RIVALS, ALONE, OURS, LEFT_OUT, RIGHT)} | ({TUNED: best.method} if best else {})
     seeds = task.shared(list(rows.values()))
     means = {name: task.mean(row, seeds=seeds) for name, row in rows.items()}
     return {name: mean for name, mean in means.items() if mean is not None}
@@ -62,8 +62,8 @@ def _closed(task: Task, method: str) -> float | None:
 
 def _row(task: Task, shown: Sequence[str]) -> list[Field]:
     means, shares = _means(task), (_closed(task, OURS), _closed(task, ALONE))
-    tuned = tuned_mixup(task)
-    seeds = task.shared([*(m for m in shown if m != TUNED), tuned.method if tuned else None])
+    best = tuned(task)
+    seeds = task.shared([*(m for m in shown if m != TUNED), best.method if best else None])
     fields: list[Field] = [f"{means[method]:.2f}" if method in means else "missing" for method in shown]
     return [task.title, *fields, *("–" if s is None else f"{s:.0%}" for s in shares), str(len(seeds))]
 

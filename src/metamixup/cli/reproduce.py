@@ -129,25 +129,27 @@ def make_runner(on: str, address: str | None, out: Path) -> "tuple[Runner, int]"
 
 
 def print_grid(reproduction: "Reproduction") -> None:
-    """Every cell with its number of runs, its published number and what it is expected to cost."""
+    """Every cell with where its λ comes from, its number of runs, its published number and its expected cost."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from metamixup.tables.sentences import learning
+
     unit = reproduction.variant.unit
     table = Table(title=reproduction.frame().title, title_justify="left")
-    for heading in ("cell", "runs", "published", "top-5", unit):
-        table.add_column(heading, justify="left" if heading == "cell" else "right")
+    for heading in ("cell", "policy", "runs", "published", "top-5", unit):
+        table.add_column(heading, justify="left" if heading in ("cell", "policy") else "right")
     for cell in reproduction.cells:
         runs = sum(run.cell is cell for run in reproduction.runs)
         number = cell.published
         published = f"{number.error:.2f}{f' {number.mark}' if number.mark else ''}" if number else "–"
         top5 = f"{number.top5:.2f}" if number and number.top5 is not None else ""
-        table.add_row(Text(cell.name), str(runs), published, top5, f"{runs * cell.cost:,.1f}")
+        table.add_row(Text(cell.name), learning(cell), str(runs), published, top5, f"{runs * cell.cost:,.1f}")
     total = sum(run.cell.cost for run in reproduction.runs)
     paper = [cell.published for cell in reproduction.cells if cell.published]
     numbers = len(paper) + sum(number.top5 is not None for number in paper)
-    console = Console(width=max(Console().width, 100), highlight=False)
+    console = Console(width=max(Console().width, 120), highlight=False)
     console.print(table)
     console.print(
         f"{len(reproduction.cells)} cells, {len(paper)} of them the paper's with {numbers} numbers; "

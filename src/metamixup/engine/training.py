@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from metamixup.engine.checkpoint import in_layout_of
 from metamixup.engine.evaluate import EvaluationSet
 from metamixup.engine.growth import Growth
+from metamixup.engine.records.detection import detection
 from metamixup.engine.schedule import Schedule
 from metamixup.errors import UserError
 from metamixup.meta import Stage
@@ -94,7 +95,13 @@ class Training:
     def records(self) -> dict[str, float]:
         """Numbers of the epoch beyond the losses."""
         study = self.study.records() if self.study is not None else {}
-        return self.method.records() | self.stage.records() | study
+        return self.method.records() | self.stage.records() | study | self._detection()
+
+    def _detection(self) -> dict[str, float]:
+        if self.wrong is None or "train" not in self.split:
+            return {}
+        index = self.split["train"]
+        return detection(self.stage, index.to(next(self.model.parameters()).device), self.wrong[index])
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -105,6 +105,10 @@ class Stage:
         """
         raise NotImplementedError
 
+    def trust_of(self, index: Tensor) -> Tensor | None:
+        """(n,) how likely the labels of these training samples are right; None if it does not ask."""
+        return None
+
     def records(self) -> dict[str, float]:
         """Numbers for the record of an epoch."""
         return {}

@@ -4,9 +4,10 @@ MetaMixUp calls `loss` on the looked-ahead network to learn λ and on the real o
 λ is learned.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -46,7 +47,16 @@ class Method:
 
     unlabelled = False  # does it read batch.u?
     views = 1  # augmentations of each unlabelled sample
-    tuned = 0.0  # share of the run, at its end, in which batches come from the meta set
+    tuned = 0.0  # share of the run, at its end, in which the classifier alone is trained
+    tuned_on: Literal["meta", "balanced"] = "meta"  # then: meta images, or training images of all classes equally often
+
+    def tunes(self, progress: float) -> bool:
+        """Is the classifier alone trained at this point of the run?"""
+        return progress >= 1 - self.tuned
+
+    def tuned_from(self, steps: int) -> int:
+        """The first step in which it is; `steps` where there is none."""
+        return bisect_left(range(steps), True, key=lambda step: self.tunes(step / steps))
 
     def count(self, counts: Tensor) -> None:
         """Once, before training: how many labelled training images each class has, (C,)."""

@@ -24,6 +24,9 @@ _KNOWN = {
     "gap",
     "waiting_loss",
     "trained_loss",
+    "trust_auroc",
+    "trust_right",
+    "trust_wrong",
 }
 MOST_OTHER_CHARTS = 6
 
@@ -134,6 +137,8 @@ def _charts(records: Records) -> list[dict[str, Any]]:
     losses_apart = [("samples that wait", "waiting_loss"), ("samples trained on", "trained_loss")]
     charts.append(_chart(records, "How much is mixed", "", [("share of pairs blended", "blended"), ("gap", "gap")]))
     charts.append(_chart(records, "Unblended loss", "nats", losses_apart))
+    trusted = [("in right labels", "trust_right"), ("in wrong labels", "trust_wrong"), ("AUROC", "trust_auroc")]
+    charts.append(_chart(records, "Trust", "", trusted))
     charts += [_chart(records, key.replace("_", " "), "", [(key, key)]) for key in _others(records)]
     return [chart for chart in charts if chart["series"]]
 

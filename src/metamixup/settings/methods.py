@@ -15,7 +15,7 @@ from metamixup.methods.logit_adjusted import LogitAdjusted
 from metamixup.methods.manifold import Manifold
 from metamixup.methods.method import Method
 from metamixup.methods.supervised import Reweighted, Supervised
-from metamixup.methods.tuned_head import TunedHead
+from metamixup.methods.tuned_head import BalancedHead, TunedHead
 from metamixup.settings.code import about, find, is_code
 from metamixup.settings.forms import FORMER, FORMS, NO_MIXING
 from metamixup.settings.schema import Settings
@@ -61,6 +61,11 @@ METHODS: dict[str, MethodEntry] = {
     ),
     "mixup+tuned-head": MethodEntry(
         "MixUp, then only the classifier on the clean meta images", lambda s: TunedHead(), {"policy.name": "beta"}
+    ),
+    "mixup+balanced-head": MethodEntry(
+        "MixUp, then only the classifier on all classes equally often, with label-aware smoothing (Zhong et al. 2021)",
+        lambda s: BalancedHead(),
+        {"policy.name": "beta"},
     ),
     "elr": MethodEntry("early-learning regularisation (Liu et al. 2020)", lambda s: ELR(), NO_MIXING),
     "elr+mixup": MethodEntry(

@@ -1,7 +1,8 @@
 """What the runs of a grid came to, a line a finished run: records.jsonl, from which pages of results are made.
 
 Beside the scores a line tells what a learned policy did over the epochs: the share of pairs that were blended, the
-weight that wrong labels were given, and how much pairs of the same and of other classes were mixed.
+weight that wrong labels were given, how well trust told them from right ones, and how much pairs of the same and of
+other classes were mixed.
 """
 
 import json
@@ -22,6 +23,7 @@ from metamixup.tables.sentences import learning
 
 Record = dict[str, Any]
 SCORES = ("test_error", "selection_error", "selection_nll", "test_nll", "test_ece")
+CURVES = ("blended", "trust_auroc", "trust_right", "trust_wrong")  # as metrics.jsonl has them
 MOST_EPOCHS = 30  # longer runs are told by so many of their epochs
 MOST_CLASSES = 20  # above, a table of class pairs would be larger than all the rest
 
@@ -42,9 +44,8 @@ def policy_record(run: Run, summary: Mapping[str, Any]) -> Record:
     """What the policy did, epoch by epoch; empty where the run's folder does not tell (it may be elsewhere)."""
     folder = RunFolder(run.folder)
     lines = _epochs(folder.metrics)
-    blended, weights = (_curve(lines, key) for key in ("blended", "wrong_weight"))
-    told: Record = {"blended": thinned(blended)} if blended else {}
-    if weights:
+    told: Record = {key: thinned(curve) for key in CURVES if (curve := _curve(lines, key))}
+    if weights := _curve(lines, "wrong_weight"):
         told |= {"wrong_share": wrong_share(run.cell, summary), "wrong_weight": thinned(weights)}
     return told | class_record(_epochs(folder.lambdas), by_pair=not run.cell.control)
 

@@ -62,9 +62,9 @@ def meta_images(cells: Sequence[Cell]) -> str:
         return "The meta set has labels of its own, beside those that are counted."
     kept = {settings.meta.in_train for settings in resolved}
     if kept == {True}:
-        return "All methods train on the meta images too, so that they see the same batches."
+        return "All methods train on the meta images too, so that they see the same images."
     if kept == {False}:
-        return "The meta images are held out for all methods, so that they see the same batches."
+        return "The meta images are held out for all methods, so that they see the same images."
     return "Methods that learn nothing from the meta images train on them."
 
 

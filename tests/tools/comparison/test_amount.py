@@ -1,5 +1,5 @@
 from metamixup.tables.recipe import load_recipe
-from tools.comparison.amount import FIXED, amount, best_fixed, blended_by_epoch
+from tools.comparison.amount import FIXED, amount, best_fixed
 from tools.comparison.tasks import plan_tasks
 
 RECIPE = load_recipe("winners")
@@ -19,7 +19,7 @@ def test_the_default_stands_beside_the_best_fixed_share():
     tasks = plan_tasks(RECIPE, found)
     assert "| Digits | 3.50 | 3.38 | 3.25 | 3.12 | **3.00** | 3.50 | +0.50 | 40% | 2 |" in amount(tasks)
     assert best_fixed(tasks[0]) == 1.0
-    assert blended_by_epoch(tasks[0]) == {1: 0.1, 2: 0.7}
+    assert tasks[0].curve("trustmix", "blended") == {1: 0.1, 2: 0.7}
 
 
 def test_a_task_without_all_of_them_is_left_out():

@@ -1,7 +1,7 @@
 import pytest
 from compared import records, tasks, winning
 
-from tools.comparison.tables import TABLES, differences, errors, label_weights, missing, summary, weights
+from tools.comparison.tables import TABLES, alphas, differences, errors, label_weights, missing, summary, weights
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -19,9 +19,27 @@ def test_every_table_bears_any_part_of_the_records(name, lines):
 
 def test_errors_name_the_alpha_and_set_the_best_in_bold():
     lines = records("clean0", "trustmix", [2.0, 3.0, 4.0]) + records("clean0", "mixup-0.5", [4.0, 4.0, 4.0])
-    lines += records("clean0", "trustmix:reverse", [1.0, 1.0, 1.0])
+    lines += records("clean0", "mixup", [5.0, 5.0, 5.0]) + records("clean0", "trustmix:reverse", [1.0, 1.0, 1.0])
     row = errors(tasks(lines)).splitlines()[2]
-    assert row.startswith("| Digits | **3.00 ± 1.00** | missing | 4.00 ± 0.00 (α = 0.5) | 1.00 ± 0.00 | missing |")
+    found = "| Digits | **3.00 ± 1.00** | missing | 4.00 ± 0.00 (α = 0.5) | missing | missing | 1.00 ± 0.00 | missing |"
+    assert row.startswith(found)
+
+
+def test_a_rival_of_few_seeds_stands_aside_and_leaves_the_others_theirs():
+    lines = records("clean0", "trustmix", [2.0, 3.0, 4.0]) + records("clean0", "baseline", [5.0, 5.0, 8.0])
+    row = errors(tasks(lines + records("clean0", "cutmix", [1.0]))).splitlines()[2]
+    assert row.startswith("| Digits | **3.00 ± 1.00** | 6.00 ± 1.73 | missing | missing | 1.00 (1 seed) (only α = 1) |")
+    assert row.endswith("| 3 |")
+
+
+def test_the_alpha_of_each_family_is_chosen_by_its_own_selection_errors():
+    lines = records("clean0", "mixup", [1.0]) + records("clean0", "mixup-0.5", [2.0])
+    lines += records("clean0", "cutmix", [3.0], selection_error=9.0) + records("clean0", "cutmix-0.2", [8.0])
+    text = alphas(tasks(lines))
+    assert "| Digits | 2.00 | **1.00** | 1 |" in text
+    assert "| CutMix: selection error, % | α = 0.2 | α = 1 | seeds |" in text
+    assert "| Digits | **8.00** | 9.00 | 1 |" in text
+    assert "8.00 (α = 0.2)" in errors(tasks(lines))
 
 
 def test_means_in_a_row_are_over_the_seeds_that_all_its_cells_share():
@@ -52,7 +70,7 @@ def test_weights_of_labels_are_relative_to_their_number():
 
 def test_what_is_missing_is_listed():
     text = missing(tasks(winning("clean0"), clean=1, noisy=1))
-    assert text.startswith("21 of 42 planned runs are finished.")
+    assert text.startswith("21 of 54 planned runs are finished.")
     assert "- Fashion-MNIST, 40 % of labels replaced: 0 of 3 seeds of every method" in text
     lines = [line for line in winning("clean0") if (line["cell"], line["seed"]) != ("clean0/cnn3/reweight", 2)]
-    assert "- Digits: 2 of 3 seeds of Learning to reweight" in missing(tasks(lines, clean=1, noisy=0))
+    assert "; 2 of 3 seeds of Learning to reweight" in missing(tasks(lines, clean=1, noisy=0))

@@ -49,3 +49,10 @@ def test_records_without_a_recipe_are_refused(tmp_path):
         read_tasks(tmp_path / "nobody.jsonl")
     (tmp_path / "winners.jsonl").write_text("")
     assert len(read_tasks(tmp_path / "winners.jsonl")) >= 12
+
+
+def test_a_curve_is_the_mean_over_the_seeds_that_tell_it():
+    told = [[[1, 0.5], [2, 0.7]], [[1, 0.6], [2, None]], []]
+    (task, _) = tasks(records("clean0", "trustmix", [1.0, 1.0, 1.0], trust_auroc=told))
+    assert task.curve("trustmix", "trust_auroc") == {1: pytest.approx(0.55), 2: 0.7}
+    assert task.curve("baseline", "trust_auroc") == {}

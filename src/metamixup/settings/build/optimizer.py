@@ -46,13 +46,14 @@ def _apart(group: dict[str, Any], settings: OptimizerSettings, model: nn.Module)
     return [part for part in (rest, biases) if part["params"]]
 
 
-def build_schedule(settings: OptimizerSettings, steps: int, steps_per_epoch: int) -> Schedule:
+def build_schedule(settings: OptimizerSettings, steps: int, steps_per_epoch: int, tuned: int = 0) -> Schedule:
     return Schedule(
         steps=steps,
         shape=settings.schedule,
         warmup=round(settings.warmup_epochs * steps_per_epoch),
         milestones=tuple(settings.milestones),
         gamma=settings.gamma,
+        tuned=tuned,
     )
 
 

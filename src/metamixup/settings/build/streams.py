@@ -5,7 +5,7 @@ from torch import Tensor
 
 from metamixup import data
 from metamixup.data import DataSet, ImageSet, Split, Stream
-from metamixup.data.stream import After, balanced, shuffled
+from metamixup.data.stream import After, Order, balanced, shuffled
 from metamixup.errors import UserError
 from metamixup.methods.method import Method
 from metamixup.settings.build.data import few_labels
@@ -27,18 +27,26 @@ def build_streams(
         meta = Stream(found.train, parts.meta, settings.meta.batch_size or size, seed, "meta", *looks)
     order = balanced(found.train.labels) if settings.sampling == "balanced" else shuffled
     train = Stream(found.train, parts.train, size, seed, "train", *looks, order=order)
-    if method.tuned and not len(parts.meta):
-        raise UserError(f"method {settings.method!r} ends on the meta images, so meta.source cannot be 'none'")
-    if method.tuned:
-        since = round((1 - method.tuned) * settings.epochs * train.steps_per_epoch)
-        train = After(train, Stream(found.train, parts.meta, size, seed, "tuning", *looks), since)
+    unlabelled = None
     # With few labels an epoch is one pass over the unlabelled images for every method, so that all take as many steps.
-    if not method.unlabelled and not few_labels(settings, found):
-        return train, meta, None
-    images, index = _unlabelled(settings, found, parts)
-    many = settings.ssl.batch_size or size
-    stream = Stream(images, index, many, seed, "unlabelled", *looks, method.views)
-    return train, meta, stream
+    if method.unlabelled or few_labels(settings, found):
+        images, index = _unlabelled(settings, found, parts)
+        many = settings.ssl.batch_size or size
+        unlabelled = Stream(images, index, many, seed, "unlabelled", *looks, method.views)
+    if method.tuned:
+        index, order = _tuned_on(settings, found, parts, method)
+        since = method.tuned_from(settings.epochs * (unlabelled or train).steps_per_epoch)
+        train = After(train, Stream(found.train, index, size, seed, "tuning", *looks, order=order), since)
+    return train, meta, unlabelled
+
+
+def _tuned_on(settings: Settings, found: DataSet, parts: Split, method: Method) -> tuple[Tensor, Order]:
+    """The images that the classifier alone is trained on at the end, and their order."""
+    if method.tuned_on == "balanced":
+        return parts.train, balanced(found.train.labels)
+    if not len(parts.meta):
+        raise UserError(f"method {settings.method!r} ends on the meta images, so meta.source cannot be 'none'")
+    return parts.meta, shuffled
 
 
 def _unlabelled(settings: Settings, found: DataSet, parts: Split) -> tuple[ImageSet, Tensor]:
