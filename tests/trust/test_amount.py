@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from metamixup.trust.amount import FEWEST, HIGH, LEAST, LOW, MOST, UNTOLD, Amount
+from metamixup.trust.amount import FEWEST, HIGH, LEAST, LOW, MOST, UNSETTLED, UNTOLD, Amount
 
 
 def losses(values: torch.Tensor, label: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -80,6 +80,9 @@ def test_a_gap_that_began_below_zero_counts_from_there():
 def test_of_few_samples_nobody_waits_and_half_is_blended():
     amount = Amount()
     amount.learn(losses(torch.ones(90)), losses(torch.full((10,), 9.0)), known=96)
+    assert amount.share == UNSETTLED
+    amount.see(0.1)
+    amount.see(0.09)
     assert amount.share == UNTOLD
     assert not bool(amount.waits(torch.arange(96)).any())
     assert amount.by_heart == 1
@@ -106,10 +109,10 @@ def test_a_few_samples_wait_evenly_over_their_order_and_never_again_once_trained
     assert not (after & ~before).any()
 
 
-def test_at_most_half_is_blended_before_the_rate_falls_but_for_wrong_labels():
+def test_at_most_a_quarter_is_blended_before_the_rate_falls_but_for_wrong_labels():
     amount = told(2.0)
     amount.see(0.1)
-    assert amount.share == 0.5
+    assert amount.share == UNSETTLED
     assert told(2.0, amount=amount).share == 1
     told(2.0, 1, amount, least=0.8).see(0.1)
     assert amount.share == 0.8

@@ -246,6 +246,7 @@ def test_samples_that_wait_are_not_trained_on():
 
 def test_half_of_the_pairs_are_blended_where_nothing_tells():
     stage, labels = Trust(), torch.eye(3)[torch.arange(60) % 3]
+    stage.amount.settling.fallen = True
     stage._learn_amount(Evidence(torch.zeros(60), labels.log_softmax(1)), None, Pairs(torch.arange(60), labels))
     assert stage.amount.share == 0.5
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from metamixup.tables.recipe import Column, Recipe, Row, Variant
 
-SEEDS = {"gauntlet": 1701, "gauntlet-sealed": 934065324}  # both written down before anything was run
+# Each written down before anything of it was run. What has been opened is sealed no more: a new half takes its place.
+SEEDS = {"gauntlet": 1701, "gauntlet-opened": 934065324, "gauntlet-sealed": 251367378}
+HALVES = {"gauntlet": "choosing", "gauntlet-opened": "opened", "gauntlet-sealed": "sealed"}
 TASKS = 12  # with clean labels, and as many with imperfect ones
 IMAGES = {"digits": 1297, "mnist": 58_000, "fashion": 58_000, "cifar10": 48_000}
 # Images a second of a core, of networks narrow and wide; the last two are without BatchNorm.
@@ -28,11 +30,11 @@ def known_gauntlets() -> list[str]:
 
 
 def draw_recipe(name: str) -> Recipe:
-    seed, sealed = SEEDS[name], name == "gauntlet-sealed"
+    seed = SEEDS[name]
     columns = [draw_task(seed, kind, k) for kind in ("clean", "imperfect") for k in range(TASKS)]
     whole = Variant(unit="CPU s", seeds=2, base={"evaluate_every": 1000}, columns=tuple(columns))
     quick = Variant(unit="CPU s", seeds=1, base={"evaluate_every": 1000, "epochs": 1}, columns=tuple(columns))
-    half = f"the {'sealed' if sealed else 'choosing'} half, seed {seed}"
+    half = f"the {HALVES[name]} half, seed {seed}"
     return Recipe(title=f"The gauntlet, {half}: test error (%)", rows=ROWS, full=whole, quick=quick)
 
 

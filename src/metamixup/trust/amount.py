@@ -11,7 +11,7 @@ Each sample that waits is compared with trained ones of its own label: both kind
 common or rare, so the gap is of the network alone. Once all pairs have been blended for a while, or the learning rate
 has fallen to `settle` of its peak, nobody waits any more. From there on p falls with the rate, so that the network ends
 its training on the samples themselves. A rate that never falls leaves no time for that, so until it has begun to fall,
-at most half of the pairs are blended, unless labels are wrong.
+at most a quarter of the pairs is blended, unless labels are wrong.
 """
 
 import math
@@ -28,7 +28,7 @@ BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by 
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
-UNSETTLED = 0.5  # the most that is blended while the learning rate is at its peak
+UNSETTLED = 0.25  # the most that is blended while the learning rate is at its peak
 FEW = 200  # samples, of which too few would wait to tell anything: none does then, and
 UNTOLD = 0.5  # of the pairs are blended, as everywhere where nothing tells
 ANY_LABEL = 5.0  # losses by which the mean of one label leans towards the mean of all
