@@ -179,3 +179,12 @@ def test_samples_are_compared_with_others_of_their_own_label():
         amount.learn(trained, rare, known=1000)
     assert amount.gap == pytest.approx(0, abs=0.1), "it leans a little towards the mean of all"
     assert amount.share == 0
+
+
+def test_losses_that_fall_alike_leave_no_gap():
+    """Running means of both must be equally old."""
+    amount = Amount()
+    for step in range(200):
+        level = math.exp(-step / 40)
+        amount.learn(losses(torch.full((30,), level)), losses(torch.full((3,), level)), known=1000)
+    assert amount.gap == pytest.approx(0, abs=0.01)

@@ -48,7 +48,8 @@ class Amount:
     samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; lowest: the gap
     where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from there;
     released: does nobody wait any more?; trained: (WIDE, 2) sums of losses and their count, by label; waiting: (3,)
-    sums of losses, of what trained samples of the same labels had, and their count.
+    sums of losses, of how hard their labels are (the mean loss of trained samples with that label; that of all is 1)
+    and their count.
     """
 
     def __init__(self, settle: float = 0.5):
@@ -98,9 +99,9 @@ class Amount:
         losses, labels = trained
         self.trained.mul_(fade).index_add_(0, labels, torch.stack([losses, torch.ones_like(losses)], 1))
         losses, labels = waiting
-        sums, count = self.trained[labels].unbind(1)
-        alike = (sums + ANY_LABEL * _mean(*self.trained.sum(0))) / (count + ANY_LABEL)
-        self.waiting = fade * self.waiting + torch.stack([losses, alike, torch.ones_like(losses)]).sum(1)
+        (sums, count), overall = self.trained[labels].unbind(1), _mean(*self.trained.sum(0))
+        relative = (sums / max(overall, 1e-12) + ANY_LABEL) / (count + ANY_LABEL)
+        self.waiting = fade * self.waiting + torch.stack([losses, relative, torch.ones_like(losses)]).sum(1)
 
     @property
     def few(self) -> bool:
@@ -126,8 +127,8 @@ class Amount:
     @property
     def losses(self) -> tuple[float, float]:
         """Of samples that wait, and of trained ones with the same labels."""
-        own, alike, count = self.waiting
-        return _mean(own, count), _mean(alike, count)
+        own, relative, count = self.waiting
+        return _mean(own, count), _mean(*self.trained.sum(0)) * (_mean(relative, count) or 1.0)
 
     def records(self) -> dict[str, float]:
         """For the line of an epoch."""

@@ -37,7 +37,7 @@ FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
 PLENTY = 0.4  # of the samples judged in the step's own pass, from which on
 PART, FEWEST = 0.25, 32  # of the batch is enough for a look, and no fewer samples: BatchNorm needs company
-HEARING = 0.1  # rate of the running share of samples that are judged for nothing
+HEARING = 0.2  # rate of the running share of samples that are judged for nothing
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks", "heard", "unmatched")
 
@@ -154,14 +154,16 @@ class Trust(Stage):
         return waiting_first[: min(n, max(FEWEST, math.ceil(PART * n)))]
 
     def witness(self, logits: Tensor, pairs: Pairs, mixture: Mixture) -> None:
-        if pairs.index is None or logits.shape != pairs.labels.shape:
+        """Half way from look to look: what is remembered of a sample is then as old as if all were looked at."""
+        halfway = (self.steps - 1) % self.pause == self.pause // 2
+        if not halfway or pairs.index is None or logits.shape != pairs.labels.shape:
             return
         rows = (mixture.lam == 1).nonzero()[:, 0]
         log_p = self.control.signal(Evidence(mixture.lam[rows], logits[rows].float().log_softmax(1))).log_p
         index = world.gathered(pairs.index[rows])
         self.samples.learn(index, *map(world.gathered, (folded(log_p), label_columns(pairs.labels[rows]))))
         self.heard += HEARING * (len(index) / (len(mixture.lam) * world.size()) - self.heard)
-        self.looks += len(index) / self.pause  # as many as if each k-th step were a look
+        self.looks += (1 - PART) * len(index)  # with the part that is looked at, the whole batch
         self.unmatched += len(index)
 
     def learn(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> Tensor:
