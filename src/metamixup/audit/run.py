@@ -66,4 +66,4 @@ def judged_by_policy(run: Rebuilt, found: Labelled) -> Judgement | None:
     wrong = 1 - known.gather(1, found.labels[:, None])[:, 0]
     half = 1.96 * float((wrong * (1 - wrong)).sum()) ** 0.5 / len(wrong)
     share = float(wrong.mean())
-    return Judgement(known, wrong, stage.division.fit.confusion, 0.0, max(0.0, share - half), min(1.0, share + half))
+    return Judgement(known, wrong, max(0.0, share - half), min(1.0, share + half))
