@@ -9,6 +9,7 @@ from metamixup.storage import finite
 from metamixup.tables.text_table import TextTable, as_csv
 
 Why = Literal["label", "duplicate", "stranger", "unreadable"]
+RIGHT = "likely right"
 WORDS = {
     "label": "likely wrong label",
     "duplicate": "near duplicate with another label",
@@ -69,11 +70,12 @@ def as_table(audit: Audit, most: int | None = None) -> TextTable:
 
 def _fields(finding: Finding) -> Sequence[str]:
     note = f": {finding.note}" if finding.note else ""
-    return finding.file, finding.given, finding.likely, f"{finding.wrong:.3f}", _why(finding) + note
+    return finding.file, finding.given, finding.likely, f"{finding.wrong:.3f}", in_words(finding) + note
 
 
-def _why(finding: Finding) -> str:
-    return WORDS[finding.why] if finding.why != "label" or finding.wrong >= CALLED else "likely right"
+def in_words(finding: Finding) -> str:
+    """Why it is listed."""
+    return WORDS[finding.why] if finding.why != "label" or finding.wrong >= CALLED else RIGHT
 
 
 def audit_csv(audit: Audit) -> str:
