@@ -13,13 +13,14 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from metamixup.audit.findings import RIGHT, WORDS, Audit, Finding, in_words
+from metamixup.audit.findings import RIGHT, UNSURE, WORDS, Audit, Finding, in_words
 from metamixup.report.page import render
 from metamixup.storage import write_output
 
 PER_SHEET, COLUMNS = 1000, 40
 LARGEST, SMALL, MANY = 64, 32, 5000  # pixels of a thumbnail; above so many images they are small
 QUALITY = 72
+TOLD = [*WORDS.values(), RIGHT, UNSURE]
 LOOKED_AT = 1000  # images whose pixels tell one data set from another
 
 
@@ -44,7 +45,7 @@ def audit_context(audit: Audit, images: Tensor) -> dict[str, Any]:
             **_columns(audit, shown),
             "key": key(audit, images),
             "classes": list(audit.classes),
-            "words": [*WORDS.values(), RIGHT],
+            "words": TOLD,
             **{"tile": tile, "columns": COLUMNS, "perSheet": PER_SHEET},
         },
     }
@@ -63,13 +64,12 @@ def key(audit: Audit, images: Tensor) -> str:
 def _columns(audit: Audit, shown: list[Finding]) -> dict[str, Any]:
     """Column by column: names of columns repeated for 50,000 findings would be most of the page."""
     place = {name: k for k, name in enumerate(audit.classes)}
-    words = [*WORDS.values(), RIGHT]
     return {
         "files": [finding.file for finding in shown],
         "given": [place.get(finding.given, -1) for finding in shown],
         "likely": [place.get(finding.likely, -1) for finding in shown],
         "wrong": [round(finding.wrong, 3) for finding in shown],
-        "why": [words.index(in_words(finding)) for finding in shown],
+        "why": [TOLD.index(in_words(finding, audit.doubt)) for finding in shown],
         "notes": {k: finding.note for k, finding in enumerate(shown) if finding.note},
     }
 
