@@ -60,8 +60,8 @@ class Audit:
         return 0 if self.doubt else sum(one.why == "label" and one.wrong >= CALLED for one in self.findings)
 
     def sentence(self) -> str:
-        """How many labels look wrong, how many are likely to be, and what else was found."""
-        return "; ".join([self.doubt or self._estimate(), *self._others()])
+        """How many labels look wrong, how many are likely to be, what else was found, and how."""
+        return "; ".join(part for part in (self.doubt or self._estimate(), *self._others(), self.how) if part)
 
     def _estimate(self) -> str:
         low, middle, high = (round(share * self.images) for share in (self.low, self.share, self.high))

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from metamixup.analysis.rebuild import Rebuilt, rebuild
-from metamixup.audit.audit import audit_images, listed
+from metamixup.audit.audit import MODEL, audit_images, listed
 from metamixup.audit.findings import Audit
 from metamixup.audit.images import Labelled
 from metamixup.audit.judge import Judgement
@@ -19,14 +19,17 @@ HOW = "by what the run learned of each image while it trained"
 
 
 def audit_run(
-    path: Path, data_dir: str | None = None, heard: Callable[[float], None] = lambda share: None
+    path: Path,
+    data_dir: str | None = None,
+    model: str | None = None,
+    heard: Callable[[float], None] = lambda share: None,
 ) -> tuple[Audit, Labelled]:
-    """The findings, and the images that they are about."""
+    """The findings, and the images that they are about. model: new networks of that name judge in place of the run."""
     run = rebuild(path, data_dir)
     found = training_images(run)
-    judged = judged_by_policy(run, found)
+    judged = None if model else judged_by_policy(run, found)
     if judged is None:
-        return audit_images(found, heard=heard), found
+        return audit_images(found, model=model or MODEL, heard=heard), found
     return replace(listed(found, judged, how=HOW), doubt=doubt(run, found)), found
 
 

@@ -37,7 +37,7 @@ def audit_context(audit: Audit, images: Tensor) -> dict[str, Any]:
     return {
         "kind": "audit of labels",
         "title": Path(audit.name).name or audit.name,
-        "subtitle": f"{audit.sentence()}; {audit.how}",
+        "subtitle": audit.sentence(),
         "missing": [f"{finding.file}: {finding.note}" for finding in lost],
         "classes": audit.classes,
         "sheets": [sheet(images[part], tile) for part in index.split(PER_SHEET)],
