@@ -22,10 +22,23 @@ def audit_table(records: Path) -> str:
 
 
 def share_table(records: Path) -> str:
-    """How many labels each takes for wrong, and what that costs."""
-    head = ("wrong labels in", "true share", "found", "95 % interval", "called wrong", "cleanlab finds")
-    more = ("CPU s: networks", "judging", "cleanlab", "seeds")
-    return as_markdown(TextTable((*head, *more), [_shares(name, own) for name, own in _by_task(records).items()]))
+    """How many labels each takes for wrong."""
+    head = ("wrong labels in", "true share", "found", "95 % interval", "called wrong", "cleanlab finds", "seeds")
+    return as_markdown(TextTable(head, [_shares(name, own) for name, own in _by_task(records).items()]))
+
+
+def tenths_table(records: Path) -> str:
+    """Shares of wrong labels by how sure the network is, where people gave the labels."""
+    tenths = next(r["tenths"] for r in read_records(records) if r["task"].startswith("cifar10n-random1"))
+    names = {"wrong": "wrong labels", "found": "found", "recognised": "recognised images"}
+    head = ("of each tenth, the surest first", *(str(k) for k in range(1, 11)))
+    return as_markdown(TextTable(head, [[told, *(f"{v:.0%}" for v in tenths[name])] for name, told in names.items()]))
+
+
+def cost_table(records: Path) -> str:
+    """CPU seconds of both: the same networks, and what each does with their answers."""
+    head = ("CPU seconds", "networks", "judging", "cleanlab", "in all", "with cleanlab", "difference", "seeds")
+    return as_markdown(TextTable(head, [_costs(name, own) for name, own in _by_task(records).items()]))
 
 
 def _by_task(records: Path) -> dict[str, list[dict[str, Any]]]:
@@ -50,8 +63,19 @@ def _shares(name: str, own: Records) -> list[str]:
     return [
         *(name, f"{fmean(r['true_share'] for r in own):.1%}", _mean(own, "ours", "share", ".1%")),
         *(f"{low:.1%} to {high:.1%}", f"{fmean(r['called'] for r in own):.1%}", _mean(own, "cleanlab", "share", ".1%")),
-        *(_mean(own, "cpu_seconds", "networks", ".1f"), _mean(own, "cpu_seconds", "ours", ".2f")),
-        *(_mean(own, "cpu_seconds", "cleanlab", ".2f"), str(len(own))),
+        str(len(own)),
+    ]
+
+
+def _costs(name: str, own: Records) -> list[str]:
+    networks, ours, theirs = (
+        fmean(record["cpu_seconds"][part] for record in own) for part in ("networks", "ours", "cleanlab")
+    )
+    totals = networks + ours, networks + theirs
+    return [
+        *(name, f"{networks:.2f}", f"{ours:.3f}", f"{theirs:.3f}"),
+        *(f"{total:.2f}" for total in totals),
+        *(f"{totals[0] / totals[1] - 1:+.2%}", str(len(own))),
     ]
 
 

@@ -25,12 +25,12 @@ from metamixup.tables.entry import Entry, best_of, shared_seeds
 from metamixup.tables.records import read_records
 from metamixup.tables.table_files import MISSING, by_task, read_table, spread_text
 from metamixup.tables.text_table import Field, TextTable, as_markdown, bold
-from tools.audit_table import audit_table, share_table
+from tools.audit_table import audit_table, cost_table, share_table, tenths_table
 from tools.comparison.parts import Part, make_part
 
 MARKED = re.compile(r"(<!-- table (?P<file>\S+?)(?: (?P<part>[\w-]+))? -->\n).*?(<!-- /table -->)", re.S)
 
-AUDIT = {"audit": audit_table, "audit-shares": share_table}
+AUDIT = {"audit": audit_table, "audit-shares": share_table, "audit-tenths": tenths_table, "audit-costs": cost_table}
 
 
 def filled(document: Path) -> str:

@@ -19,7 +19,8 @@ def judged(classes: int):
         training=SimpleNamespace(stage=stage), whole=True, split=SimpleNamespace(train=torch.arange(len(truth)))
     )
     names = [str(k) for k in range(len(truth))]
-    found = Labelled("x", names, torch.zeros(len(truth), 1, 2, 2), labels, tuple(names[:classes]), (0.0,), (1.0,))
+    images, named = torch.zeros(len(truth), 1, 2, 2), tuple(names[:classes])
+    found = Labelled("x", names, images, labels, named, (0.0,), (1.0,), flips=False)
     return judged_by_policy(run, found)
 
 

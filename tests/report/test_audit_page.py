@@ -1,6 +1,7 @@
 """The page of an audit, clicked through in a real browser."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 import torch
@@ -99,3 +100,36 @@ def test_fifty_thousand_images_are_decoded_as_they_are_seen(opened, tmp_path):
     assert view.page.locator("canvas.thumb").count() == 120
     view.page.evaluate("at = shown.length - 1; show()")
     view.page.wait_for_selector("#large[data-drawn='49999']")
+
+
+def test_decisions_follow_the_file_and_not_its_rank(page, opened):
+    """Another run on the same images ranks them otherwise; and other images may have the same names."""
+    images, first = torch.randint(256, (300, 3, 8, 8), dtype=torch.uint8), audit(300)
+    write_audit_page(first, images, page)
+    view = opened(page)
+    view.page.keyboard.press("c")
+    view.page.keyboard.press("s")
+
+    def reopened(found, pixels) -> str:
+        write_audit_page(found, pixels, page)
+        view.page.reload()
+        view.page.wait_for_selector("html[data-ready=true]", state="attached")
+        return view.page.inner_text("#done")
+
+    second = replace(first, findings=first.findings[::-1])
+    assert reopened(second, images) == "1 labels decided, 1 skipped"
+    assert view.page.evaluate("Object.keys(verdicts).map(k => data.files[k]).sort()") == ["a/<i>0.png", "a/<i>1.png"]
+    assert reopened(first, images.flip(0)) == "0 labels decided, 0 skipped"
+
+
+def test_a_label_that_is_likely_right_is_not_called_wrong(page, opened):
+    view = opened(page)
+    assert view.page.inner_text("#why") == "(likely wrong label)"
+    view.page.evaluate("at = 299; show()")
+    assert view.page.inner_text("#why") == "(likely right)"
+
+
+@pytest.mark.parametrize("size", [(8, 12), (12, 8), (100, 20), (1, 1)])
+def test_images_of_any_shape_have_a_thumbnail(tmp_path, size):
+    write_audit_page(audit(3), torch.zeros(3, 1, *size), tmp_path / "audit.html")
+    assert "sheet-0" in (tmp_path / "audit.html").read_text()

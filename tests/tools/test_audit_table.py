@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tools.audit_table import audit_table, share_table
+from tools.audit_table import audit_table, cost_table, share_table, tenths_table
 
 
 def line(task: str, seed: int, ours: dict[str, float], theirs: dict[str, float], **more) -> str:
@@ -30,5 +30,16 @@ def test_a_row_tells_the_mean_and_the_paired_difference(records):
 
 def test_shares_are_told_of_clean_labels_too(records):
     text = share_table(records)
-    assert "| a | 21.0% | 20.0% | 15.0% to 25.0% | 19.0% | 10.0% | 28.0 | 0.30 | 0.01 | 3 |" in text
-    assert "| clean | 0.0% | 20.0% | 15.0% to 25.0% | 0.2% | 10.0% | 28.0 | 0.30 | 0.01 | 1 |" in text
+    assert "| a | 21.0% | 20.0% | 15.0% to 25.0% | 19.0% | 10.0% | 3 |" in text
+    assert "| clean | 0.0% | 20.0% | 15.0% to 25.0% | 0.2% | 10.0% | 1 |" in text
+
+
+def test_costs_are_told_with_the_networks_that_both_need(records):
+    assert "| a | 28.04 | 0.300 | 0.010 | 28.34 | 28.05 | +1.03% | 3 |" in cost_table(records)
+
+
+def test_tenths_are_those_of_labels_that_people_gave(tmp_path):
+    tenths = {name: [k / 100 for k in range(start, start + 10)] for name, start in (("wrong", 10), ("found", 20))}
+    told = line("cifar10n-random1-10000", 0, {}, {}, tenths=tenths | {"recognised": [0.5] * 10})
+    (tmp_path / "audit.jsonl").write_text("\n".join([line("a", 0, {}, {}), told]))
+    assert "| found | 20% | 21% | 22% | 23% | 24% |" in tenths_table(tmp_path / "audit.jsonl")

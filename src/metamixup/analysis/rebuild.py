@@ -106,14 +106,27 @@ def _as_trained(found: DataSet, training: Training) -> DataSet:
 
 def _split(folder: RunFolder, training: Training) -> Split:
     """As the run stored it; those of older versions did not."""
-    return Split(**(read_split(folder) if folder.split.exists() else training.split))
+    split = Split(**(read_split(folder) if folder.split.exists() else training.split))
+    assert isinstance(training.train, Stream)
+    if len(split.train) and int(split.train.max()) >= len(training.train.images):
+        raise _changed(folder)
+    return split
+
+
+def _changed(folder: RunFolder) -> UserError:
+    return UserError(
+        f"{folder.root}: its data has changed since it was trained, and a run knows images by their position; "
+        "put the files back, or train it again"
+    )
 
 
 def _restored(training: Training, folder: RunFolder) -> bool:
-    """Is the newest checkpoint there, and one that this version can read?"""
+    """Is the newest checkpoint there, and one that this version can read? UserError if it is of other data."""
     newest, _ = checkpoint.newest(folder.checkpoints)
     if newest is None:
         return False
+    if newest.state.get("data", training.fingerprint) != training.fingerprint:
+        raise _changed(folder)
     try:
         training.load_state_dict(newest.state["training"])
     except (KeyError, RuntimeError, ValueError):

@@ -1,6 +1,7 @@
 """The audit itself: from labelled images to the ranked list."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 from metamixup import models
 from metamixup.audit.cross_validation import Inputs, Plan, Predictions, out_of_sample
 from metamixup.audit.duplicates import duplicates
-from metamixup.audit.findings import Audit, Finding
+from metamixup.audit.findings import Audit, Finding, counted
 from metamixup.audit.images import Labelled
 from metamixup.audit.judge import Judgement, judge
 from metamixup.data.augment import Augment
@@ -18,8 +19,13 @@ from metamixup.models.whitening import whiten_patches
 
 MODEL = "cnn-bn"
 FEWEST = 3  # images a class, for every fold to be trained on one
+SURELY = 2.0  # standard deviations
 STRANGE = 6.0  # times the median distance from its neighbours
 HOW = "each image is judged by networks that were not trained on it"
+BLIND = (
+    "the networks recognise no more of these images than guessing would, so they tell nothing of the labels: "
+    "more images of each class, or another --model, may help"
+)
 
 
 def audit_images(
@@ -31,9 +37,14 @@ def audit_images(
 ) -> Audit:
     """Train small networks on parts of the images, and judge every label by those that have not seen it."""
     plan = plan or fitting_plan(found)
-    check(found, plan)
-    seen = out_of_sample(maker(found, model), inputs_of(found), found.labels, len(found.classes), plan, seed, heard)
-    return listed(found, judge(seen, found.labels, seed), seen)
+    check(found)
+    make, inputs = maker(found, model), inputs_of(found)
+    check_network(make, inputs, model)
+    seen = out_of_sample(make, inputs, found.labels, len(found.classes), plan, seed, heard)
+    if not seen.log_p.isfinite().all():
+        raise UserError(f"{model} diverged on these images; choose another --model, one with BatchNorm like {MODEL}")
+    audit = listed(found, judge(seen, found.labels, seed), seen)
+    return audit if recognises(seen.log_p, found.labels) else replace(audit, doubt=BLIND)
 
 
 def fitting_plan(found: Labelled) -> Plan:
@@ -41,11 +52,32 @@ def fitting_plan(found: Labelled) -> Plan:
     return Plan(folds=5 if len(found.labels) < 2000 else 3)
 
 
-def check(found: Labelled, plan: Plan) -> None:
+def check(found: Labelled) -> None:
     counts = found.labels.bincount(minlength=len(found.classes))
     if int(counts.min()) < FEWEST:
-        name = found.classes[int(counts.argmin())]
-        raise UserError(f"class {name!r} has {int(counts.min())} readable images; an audit needs {FEWEST} of each")
+        name, images = found.classes[int(counts.argmin())], counted(int(counts.min()), "image", "images")
+        raise UserError(f"class {name!r} has {images} that can be read; an audit needs {FEWEST} of each")
+
+
+def check_network(make: Callable[[], nn.Module], inputs: Inputs, model: str) -> None:
+    """Before minutes of training: can it look at such images?"""
+    x = inputs(torch.arange(2), None)
+    try:
+        make().eval()(x)
+    except RuntimeError as problem:
+        size = "×".join(str(side) for side in x.shape[2:])
+        raise UserError(
+            f"{model} cannot look at images of {size} pixels ({problem}); choose another --image-size or --model"
+        ) from problem
+
+
+def recognises(log_p: Tensor, labels: Tensor) -> bool:
+    """Do networks recognise more than guessing would, surely? Every class counts alike: one that is most of the images
+    is guessed easily. log_p: (N, C); labels: (N,)."""
+    counts, chance = labels.bincount(minlength=log_p.shape[1]), 1 / log_p.shape[1]
+    right = labels[log_p.argmax(1) == labels].bincount(minlength=log_p.shape[1])
+    deviation = float((chance * (1 - chance) / counts).sum().sqrt()) * chance
+    return float((right / counts).mean()) > chance + SURELY * deviation
 
 
 def maker(found: Labelled, model: str) -> Callable[[], nn.Module]:
@@ -74,12 +106,12 @@ def inputs_of(found: Labelled) -> Inputs:
 
 def listed(found: Labelled, judged: Judgement, seen: Predictions | None = None, how: str = HOW) -> Audit:
     """The list of a judgement, the most suspicious first; files that cannot be read at its end."""
-    likely = judged.likely(found.labels).tolist()
+    likely, given = judged.likely(found.labels).tolist(), found.labels.tolist()
     twins = dict(_with_twin(duplicates(found.images, found.labels)))
     strange = _strangers(judged, seen)
     findings = []
     for k, wrong in enumerate(judged.wrong.tolist()):
-        names = found.names[k], found.classes[int(found.labels[k])]
+        names = found.names[k], found.classes[given[k]]
         if k in twins:
             note = found.names[twins[k]]
             findings.append(Finding(*names, found.classes[likely[k]], max(wrong, 0.5), "duplicate", k, note))

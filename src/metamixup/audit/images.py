@@ -12,7 +12,7 @@ from metamixup.data import DataSet
 from metamixup.data.folder.decode import decode, without_pillow_warnings
 from metamixup.data.folder.folder import image_shape
 from metamixup.data.folder.tree import ImageFile, readable, scan
-from metamixup.data.images import statistics
+from metamixup.data.images import may_flip, statistics
 from metamixup.data.relabel import names_of
 from metamixup.errors import DataError
 
@@ -29,7 +29,7 @@ class Labelled:
     classes: tuple[str, ...]
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    flips: bool = True
+    flips: bool
     unreadable: list[tuple[str, str, str]] = field(default_factory=list)
 
 
@@ -60,13 +60,15 @@ def from_folder(root: Path, image_size: int | None = None) -> Labelled:
                 pixels.append(decode(file.path, size, channels))
                 kept.append(file)
             except DataError as problem:
-                unreadable.append((_name(file, root), tree.classes[file.label], str(problem)))
+                why = str(problem).removeprefix(f"{file.path}: ")
+                unreadable.append((_name(file, root), tree.classes[file.label], why))
     if not kept:
         raise DataError(f"{root}: none of its {len(files)} images can be read")
     images = torch.from_numpy(np.stack(pixels))
     labels = torch.tensor([file.label for file in kept])
     names = [_name(file, root) for file in kept]
-    return Labelled(str(root), names, images, labels, tree.classes, *statistics(images), unreadable=unreadable)
+    flips = may_flip(tree.classes, channels)
+    return Labelled(str(root), names, images, labels, tree.classes, *statistics(images), flips, unreadable)
 
 
 def _name(file: ImageFile, root: Path) -> str:

@@ -113,6 +113,17 @@ def test_names_are_made_printable(tmp_path):
     "".join(scan(tmp_path).classes).encode()
 
 
+def test_classes_that_cannot_be_told_apart_by_their_names_are_refused(tmp_path):
+    for name in (b"a", b"x\xfe", b"x\xff"):
+        folder = tmp_path / os.fsdecode(name)
+        folder.mkdir()
+        (folder / "1.png").write_bytes(b"x")
+    with pytest.raises(
+        DataError, match="2 class folders are called 'x\N{REPLACEMENT CHARACTER}' as far as can be shown"
+    ):
+        scan(tmp_path)
+
+
 def test_the_fingerprint_changes_with_names_sizes_and_times(tmp_path):
     write_photos(tmp_path, count=1)
 

@@ -6,6 +6,7 @@ unlabelled/, and meta/CLASS/… with images whose labels the user vouches for.
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,7 @@ def _scan(root: Path) -> Tree:
     if len(folders) < 2:
         raise DataError(f"{labelled}: needs one folder of images for each class, at least two; found {len(folders)}")
     names = [folder.name for folder in folders]
+    _check_names(labelled, [readable(name) for name in names])
     files = [_files(folder, label) for label, folder in enumerate(folders)]
     for folder, found in zip(folders, files, strict=True):
         if not found:
@@ -71,6 +73,13 @@ def _scan(root: Path) -> Tree:
         [] if rest is None else _files(rest, -1),
         [] if meta is None else _labelled(meta, names),
     )
+
+
+def _check_names(labelled: Path, names: list[str]) -> None:
+    """Labels are told and read by these names, from which stray bytes are gone."""
+    [(name, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise DataError(f"{labelled}: {count} class folders are called {name!r} as far as can be shown; rename them")
 
 
 def _labelled(part: Path, names: list[str]) -> list[ImageFile]:

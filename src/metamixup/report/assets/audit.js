@@ -1,10 +1,20 @@
-// Decide on labels one by one. `verdicts` holds position → class (the given one: confirmed), or −1 for skipped.
+// Decide on labels one by one. `verdicts` holds position → class (the given one: confirmed), or −1 for skipped. They are
+// kept by file: another audit of the same images has another order.
 const find = id => document.getElementById(id);
 const store = `metamixup-audit/${data.key}`;
 const PAGE = 120;
 const pictures = [];
-let verdicts = {}, shown = [], at = 0, shuffled;
-try { verdicts = JSON.parse(localStorage.getItem(store)) || {}; } catch { verdicts = {}; }
+const verdicts = {};
+let shown = [], at = 0, shuffled;
+function recall() {
+  let kept;
+  try { kept = new Map(JSON.parse(localStorage.getItem(store))); } catch { kept = new Map(); }
+  data.files.forEach((file, k) => { if (kept.has(file)) verdicts[k] = kept.get(file); });
+}
+function keep() {
+  const kept = Object.entries(verdicts).map(([k, verdict]) => [data.files[k], verdict]);
+  try { localStorage.setItem(store, JSON.stringify(kept)); } catch { /* a browser that keeps nothing */ }
+}
 
 // A sheet is decoded when one of its thumbnails is drawn for the first time. All but the first stand at the page's end, and
 // may not have been read to theirs while the page loads.
@@ -90,8 +100,7 @@ function show() {
 function decide(verdict) {
   if (!shown.length) return;
   if (verdict === null) delete verdicts[shown[at]]; else { verdicts[shown[at]] = verdict; at += 1; }
-  try { localStorage.setItem(store, JSON.stringify(verdicts)); } catch { /* a browser that keeps nothing */ }
-  show();
+  keep(); show();
 }
 // A spreadsheet would run a text that begins like a formula.
 const cell = text => { const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe; };
@@ -122,6 +131,6 @@ find("open").addEventListener("change", sift);
 find("back").addEventListener("click", () => { at -= PAGE; show(); });
 find("on").addEventListener("click", () => { at += PAGE; show(); });
 find("save").addEventListener("click", save);
-pairs(); sift();
+recall(); pairs(); sift();
 setTheme(root.dataset.theme);
 root.dataset.ready = "true";
