@@ -12,7 +12,7 @@ from typing import Any
 from metamixup.tables.recipe import Column, Recipe, Row, Variant
 
 # Each written down before anything of it was run. What has been opened is sealed no more: a new half takes its place.
-SEEDS = {"gauntlet": 1701, "gauntlet-opened": 934065324, "gauntlet-sealed": 251367378}
+SEEDS = {"gauntlet": 1701, "gauntlet-opened": 934065324, "gauntlet-sealed": 886384124}
 HALVES = {"gauntlet": "choosing", "gauntlet-opened": "opened", "gauntlet-sealed": "sealed"}
 TASKS = 12  # with clean labels, and as many with imperfect ones
 IMAGES = {"digits": 1297, "mnist": 58_000, "fashion": 58_000, "cifar10": 48_000}
