@@ -112,39 +112,74 @@ def _called(model: nn.Module, forward: Callable[[Net], Any]) -> list[tuple[str, 
 
 
 class NextPass:
-    """A hook that tells of the model's next pass on certain inputs, once, and then is gone. Copies of the model that
-    are made before then, and files, do not carry it.
+    """Tells of a model's next pass on certain inputs, once: what one of its layers put out in it. Then its hooks are
+    gone. Compiled passes and those of a functional transform are not told of: hooks would be compiled with them.
 
-    given: the inputs, asked for when there is a pass; tell: called with what the model puts out.
+    given: the inputs, asked for when there is a pass; tell: called with the output of `layer`.
     """
 
-    def __init__(self, model: nn.Module, given: Callable[[], list[Tensor]], tell: Callable[[Any], None]):
-        self.given, self.tell, self.waits = given, tell, True
-        self._handle = model.register_forward_hook(self, with_kwargs=True)
+    def __init__(
+        self, model: nn.Module, layer: nn.Module, given: Callable[[], list[Tensor]], tell: Callable[[Tensor], None]
+    ):
+        self.given, self.tell = given, tell
+        self._output: Tensor | None = None
+        self._handles = [
+            layer.register_forward_hook(OwnHook(self._keep)),
+            model.register_forward_hook(OwnHook(self._ended), with_kwargs=True),
+        ]
 
-    def __call__(self, _: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+    def _keep(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
+        self._output = output.detach() if isinstance(output, Tensor) and not _traced() else None
+
+    def _ended(self, _: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], __: Any) -> None:
+        if self._output is None or _traced():
+            return
         passed = {id(value) for value in (*inputs, *named.values())}
         if any(id(tensor) in passed for tensor in self.given()):
             self.remove()
-            self.tell(output)
+            self.tell(self._output)
 
     def remove(self) -> None:
-        self._handle.remove()
-        self.waits = False
+        for handle in self._handles:
+            handle.remove()
+
+
+def _traced() -> bool:
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
+class OwnHook:
+    """A hook of this one module: in copies and files of it one that says nothing is in its place."""
+
+    def __init__(self, hook: Callable[..., None]):
+        self.hook = hook
+
+    def __call__(self, *given: Any) -> None:
+        self.hook(*given)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _no_hook, ()
-
-    def __deepcopy__(self, _: Any) -> Callable[..., None]:
-        return _no_hook()
+        return _silent, ()
 
 
-def _no_hook() -> Callable[..., None]:
+def _silent() -> Callable[..., None]:
     return _says_nothing
 
 
-def _says_nothing(*_: Any) -> None:
-    """What a copy of a model has in the place of a hook that was the original's."""
+def _says_nothing(*_: Any) -> None: ...
+
+
+def known_classifier(model: nn.Module) -> nn.Module | None:
+    """The linear layer that it ends in, where that has been looked for."""
+    name = _classifiers.get(model)
+    return None if name is None else model.get_submodule(name)
+
+
+@contextmanager
+def captured_outputs(module: nn.Module) -> Iterator[list[Tensor]]:
+    """What a module puts out while this is open, in order, without gradients."""
+    outputs: list[Tensor] = []
+    with module.register_forward_hook(lambda _, __, output: outputs.append(output.detach())):
+        yield outputs
 
 
 @contextmanager

@@ -1,5 +1,9 @@
 """The public class in other people's training loops."""
 
+import copy
+import gc
+import pickle
+import weakref
 from itertools import cycle
 from types import SimpleNamespace
 
@@ -13,6 +17,7 @@ from metamixup import Beta, Learned, MetaMixUp
 from metamixup.choices import ESTIMATORS as NAMED
 from metamixup.choices import POLICIES
 from metamixup.errors import UserError
+from metamixup.mixing import Pairs
 
 ESTIMATORS = ["exact", "head", "finite_difference"]
 
@@ -269,9 +274,9 @@ def test_asking_about_samples_changes_nothing():
     assert torch.equal(mixer.stage.samples.visits, before)
 
 
-def heard(model: nn.Module, passed, steps: int = 6, **options) -> MetaMixUp:
+def heard(model: nn.Module, passed, steps: int = 12, mixer: MetaMixUp | None = None, **options) -> MetaMixUp:
     """A mixer after some steps; passed(model, mixed) is the user's own pass."""
-    mixer = MetaMixUp(model, 4, lr=0.1, **options)
+    mixer = mixer or MetaMixUp(model, 4, lr=0.1, **options)
     for _ in range(steps):
         passed(model, mixer(*batch(300, 6), torch.arange(300)))
     return mixer
@@ -290,9 +295,12 @@ def test_what_is_not_blended_is_judged_in_the_users_own_pass(passed):
     mixer = heard(model, passed)
     assert mixer.stage.heard > 0.3
     waiting = mixer.stage.amount.waits(torch.arange(300))
-    visits = mixer.stage.samples.visits
-    assert float(visits[~waiting].min()) > 6 / mixer.stage.pause, "more often than by looks alone"
-    assert float(visits[waiting].max()) <= 6 / mixer.stage.pause
+    visits, looks = mixer.stage.samples.visits, 12 / mixer.stage.pause
+    assert float(visits[~waiting].max()) > looks, "more often than by looks alone"
+    assert float(visits[waiting].max()) == looks
+    assert (
+        len(mixer.stage._shown(Pairs(torch.arange(300), torch.eye(4)[torch.arange(300) % 4], torch.arange(300)))) < 300
+    )
     assert not model._forward_hooks
 
 
@@ -315,20 +323,97 @@ def test_two_batches_that_are_passed_in_another_order_are_not_mistaken():
     assert not torch.equal(mixer.stage.samples.visits, before)
 
 
-@pytest.mark.parametrize(("name", "expected"), [("logits", True), ("scores", False)])
-def test_models_that_return_objects_are_heard_if_they_have_logits(name: str, expected: bool):
+@pytest.mark.parametrize("outputs", [lambda y: SimpleNamespace(logits=y), lambda y: SimpleNamespace(scores=y)])
+def test_models_that_return_objects_are_heard(outputs):
     class Wrapped(nn.Sequential):
         def forward(self, x):
-            return SimpleNamespace(**{name: super().forward(x)})
+            return outputs(super().forward(x))
 
     def loss(found, y):
-        return cross_entropy(getattr(found, name), y)
+        return cross_entropy(*vars(found).values(), y)
 
     mixer = heard(Wrapped(nn.Linear(6, 4)), lambda model, mixed: model(mixed.x), policy="trust", loss=loss)
-    assert (mixer.stage.heard > 0.3) == expected
+    assert mixer.stage.heard > 0.3
+
+
+def test_looks_and_own_passes_remember_the_same_of_a_model_that_ends_in_something_else():
+    model = nn.Sequential(nn.Linear(6, 4), nn.Softmax(1))
+
+    def loss(found, y):
+        return -(y * found.log()).sum(1).mean()
+
+    x, y, index = *batch(300, 6), torch.arange(300)
+    mixer = MetaMixUp(model, 4, lr=0.1, policy="trust", loss=loss)
+    for _ in range(12):
+        model(mixer(x, y, index).x)
+    assert mixer.stage.heard > 0.3
+    assert torch.allclose(mixer.stage.samples.log_p, model[0](x).log_softmax(1).detach(), atol=1e-4)
+
+
+def test_looks_are_at_all_again_once_own_passes_are_not_heard_any_more():
+    model = nn.Linear(6, 4)
+    mixer = heard(model, PASSES["x"])
+    assert mixer.stage.hears_enough
+    heard(model, lambda model, mixed: model(mixed.x.clone()), mixer=mixer)
+    assert not mixer.stage.hears_enough
 
 
 def test_where_samples_are_blended_inside_the_model_they_are_heard_too():
     model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
     mixer = heard(model, lambda model, mixed: mixed.outputs(model), mix_at="features")
-    assert mixer.stage.heard > 0.3
+    assert mixer.stage.hears_enough
+
+
+def test_a_look_at_a_part_of_inputs_of_several_kinds():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.kinds, self.out = nn.Embedding(5, 6), nn.Linear(6, 4)
+
+        def forward(self, x, kind):
+            return self.out(x + self.kinds(kind))
+
+    model = Two()
+    mixer = MetaMixUp(model, 4, lr=0.1)
+    for _ in range(12):
+        x, y = batch(300, 6)
+        mixed = mixer((x, torch.arange(300) % 5), y, torch.arange(300))
+        model(*mixed.x)
+    assert mixer.stage.hears_enough
+
+
+def test_an_input_that_batches_share_does_not_mistake_one_for_the_other():
+    class Kind(nn.Linear):
+        def forward(self, x, kind):
+            return super().forward(x)
+
+    model, kind = Kind(6, 4), torch.zeros(20, dtype=torch.int64)
+    mixer = MetaMixUp(model, 4, lr=0.1)
+    for _ in range(3):
+        one, _ = (mixer((x, kind), y, torch.arange(20) + 20 * k) for k, (x, y) in enumerate([batch(20, 6)] * 2))
+        before = mixer.stage.samples.visits.clone()
+        model(*one.x)
+        assert torch.equal(mixer.stage.samples.visits, before)
+
+
+def test_a_copied_mixer_goes_on_and_an_empty_batch_says_nothing():
+    model = nn.Linear(6, 4)
+    mixer = heard(model, PASSES["x"])
+    waiting = mixer(*batch(300, 6), torch.arange(300))
+    for other in (copy.deepcopy(mixer), pickle.loads(pickle.dumps(mixer))):
+        heard(other.model, PASSES["x"], mixer=other)
+        heard(other.model, lambda model, mixed: model(mixed.x[:0]), mixer=other)
+    model(waiting.x)
+    empty = mixer(torch.zeros(0, 6), torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64))
+    assert model(empty.x).shape == (0, 4)
+
+
+def test_no_batch_stays_alive_in_the_mixer():
+    model = nn.Linear(6, 4)
+    mixer, (x, y) = MetaMixUp(model, 4, lr=0.1), batch(300, 6)
+    mixed = mixer(x, y, torch.arange(300))
+    model(mixed.x)
+    gone = weakref.ref(mixed.x)
+    del x, mixed
+    gc.collect()
+    assert gone() is None

@@ -4,7 +4,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from metamixup import Beta, MetaMixUp
-from metamixup.meta import Reverse, Shuffle
+from metamixup.meta import Replay, Reverse, Shuffle
 from metamixup.mixing import Mixture, Pairs, mix
 from metamixup.trust import Trust
 from metamixup.trust.division import WATCHED, Fit
@@ -282,6 +282,7 @@ def test_the_own_pass_tells_of_unblended_samples_alone(make):
     stage, labels = make(), torch.eye(3)[torch.arange(6) % 3]
     logits = torch.randn(6, 3)
     mixture = Mixture(torch.tensor([1.0, 0.3, 1.0, 0.0, 1.0, 0.9]), torch.arange(6).flip(0))
+    stage.steps = 1 + stage.pause // 2
     stage.witness(logits, Pairs(mixture.partner, labels, torch.arange(10, 16)), mixture)
     assert stage.samples.visits.nonzero()[:, 0].tolist() == [10, 12, 14]
     told = logits.log_softmax(1)
@@ -294,8 +295,32 @@ def test_the_own_pass_tells_of_unblended_samples_alone(make):
 def test_clean_images_are_remembered_as_often_as_samples_that_are_judged_for_nothing():
     stage, labels = Trust(), torch.eye(3)[torch.arange(600) % 3]
     pairs = Pairs(torch.randperm(600), labels, torch.arange(600), torch.arange(60), labels[:60])
-    for _ in range(4):
-        stage.witness(torch.randn(600, 3), pairs, Mixture.unblended(torch.ones(600)))
-    stage.learn(*evidence(600, 60), pairs)
-    assert float(stage.clean.visits.sum()) == 60, "at most once a look"
+    _at(stage, 1 + stage.pause // 2).witness(torch.randn(600, 3), pairs, Mixture.unblended(torch.ones(600)))
+    stage.learn(*evidence(60, 60), pairs.of(torch.arange(60)))
+    assert float(stage.clean.visits.sum()) == 60, "as often as all 600; 6 of them by the look alone"
     assert stage.unmatched == 0
+
+
+def test_own_passes_count_with_looks_until_labels_are_divided():
+    stage, labels = _at(Trust(), 50), torch.eye(3)[torch.arange(600) % 3]
+    pairs = Pairs(torch.randperm(600), labels, torch.arange(600))
+    for _ in range(2):
+        for step in range(50, 60):
+            _at(stage, step).witness(torch.randn(600, 3), pairs, Mixture.unblended(torch.ones(600)))
+        stage.learn(evidence(150, 0)[0], None, pairs.of(torch.arange(150)))
+    assert stage.division.fit is not None
+
+
+def test_what_was_heard_is_saved():
+    stage, other = Trust(), Trust()
+    stage.heard, stage.unmatched, stage.looks = 0.7, 30, 12.5
+    other.load_state_dict(stage.state_dict())
+    assert (other.heard, other.unmatched, other.looks) == (0.7, 30, 12.5)
+
+
+def test_a_replayed_policy_learns_nothing():
+    mixer, _, _ = train(Trust(), epochs=5)
+    before = mixer.stage.samples.visits.clone()
+    stage = Replay(Trust(), mixer.stage.state_dict()).policy
+    train(stage, epochs=3)
+    assert torch.equal(stage.samples.visits, before)

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import torch
@@ -16,6 +17,7 @@ from metamixup.engine.training import Source, Training
 from metamixup.meta import learning_rates
 from metamixup.methods.method import Batch, Net
 from metamixup.mixing import Mixture, Pairs, smoothed, soft_cross_entropy, soft_labels
+from metamixup.network import captured_outputs, known_classifier
 from metamixup.seeding import derived_generator, derived_seed, seed_everything
 
 
@@ -51,11 +53,11 @@ class Stepper:
         refined = time.perf_counter()
         mixture, reading = self._mixture(batch, pairs, step)
         meta = time.perf_counter() - refined - reading
-        outputs: list[Tensor] = []
-        losses = t.method.loss(self._heard(outputs), batch, mixture)
+        with self._own_pass() as logits:
+            losses = t.method.loss(self.net, batch, mixture)
         total = self._descend(losses, step, lr)
-        if outputs:
-            t.stage.witness(outputs[0].detach(), pairs, mixture)
+        if len(logits) == 1:
+            t.stage.witness(logits[0], pairs, mixture)
         self._agree_on_buffers()
         t.method.after_step(t.model, batch)
         for average in (t.slow, t.ema):
@@ -123,7 +125,10 @@ class Stepper:
             reading = time.perf_counter() - started
 
         def loss(net: Net, mixture: Mixture) -> Tensor:
-            return torch.stack(list(t.method.loss(net, batch, mixture).values())).sum()
+            shown = batch
+            if mixture.picked:  # to the method they are a batch like any other
+                shown, mixture = batch.of(mixture.partner), Mixture.unblended(mixture.lam)
+            return torch.stack(list(t.method.loss(net, shown, mixture).values())).sum()
 
         def meta_loss(net: Net) -> Tensor:
             return soft_cross_entropy(net(x), labels)
@@ -134,17 +139,13 @@ class Stepper:
             mixture = replace(mixture, own_labels=smoothed(mixture.own_labels, t.smoothing))
         return mixture, reading
 
-    def _heard(self, outputs: list[Tensor]) -> Net:
-        """The network; what it puts out is kept for a stage that learns from it. (With unlabelled data a batch has two
-        blocks, and the guesses of one are the network's own.)"""
-        if not self.training.stage.listens or self.training.method.unlabelled:
-            return self.net
-
-        def net(x: Tensor) -> Tensor:
-            outputs.append(self.net(x))
-            return outputs[-1]
-
-        return net
+    def _own_pass(self) -> AbstractContextManager[list[Tensor]]:
+        """What the classifier puts out meanwhile, for a stage that learns from it. (With unlabelled data a batch has
+        two blocks, and the guesses of one are the network's own.)"""
+        classifier = known_classifier(self.training.model)
+        if not self.training.stage.listens or self.training.method.unlabelled or classifier is None:
+            return nullcontext([])
+        return captured_outputs(classifier)
 
     def _descend(self, losses: dict[str, Tensor], step: int, lr: float) -> float:
         loss = torch.stack(list(losses.values())).sum()

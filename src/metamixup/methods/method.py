@@ -6,8 +6,8 @@ MetaMixUp calls `loss` on the looked-ahead network to learn λ and on the real o
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,10 @@ class Batch:
     epoch: int = 0
     step: int = 0
     progress: float = 0.0
+
+    def of(self, rows: Tensor) -> Self:
+        """These labelled samples alone. rows: (n,) positions in the batch."""
+        return replace(self, x=self.x[rows], y=self.y[rows], index=None if self.index is None else self.index[rows])
 
 
 class Method:

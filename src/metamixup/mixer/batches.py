@@ -131,14 +131,22 @@ def call(net: Callable[..., Any], x: Inputs) -> Any:
 
 def blended(x: Inputs, mixture: Mixture) -> Inputs:
     """Every floating part is blended."""
-    return _each(x, lambda _, part: mixture.inputs(part) if part.is_floating_point() else part)
+    return _each(x, lambda _, part: mixture.inputs(part) if part.is_floating_point() else part.view_as(part))
+
+
+def chosen(x: Inputs, rows: Tensor) -> Inputs:
+    """These samples as they are; what has no row a sample stays. rows: (n,)."""
+    n = size_of(x)
+    return _each(x, lambda _, part: part[rows] if part.ndim and len(part) == n else part)
 
 
 def covering(x: Inputs, mixture: Mixture) -> Inputs:
     """For blends inside the network: where one of two partners has a token the blend has one, so masks are joined."""
-    if not isinstance(x, Mapping):
-        return x
-    return _each(x, lambda name, part: torch.maximum(part, part[mixture.partner]) if name in MASKS else part)
+
+    def cover(name: str, part: Tensor) -> Tensor:
+        return torch.maximum(part, part[mixture.partner]) if name in MASKS else part.view_as(part)
+
+    return _each(x, cover)
 
 
 def _each(x: Inputs, change: Callable[[str, Tensor], Tensor]) -> Inputs:

@@ -23,16 +23,21 @@ class Mixed:
     point: BlendPoint
     source: Inputs
 
-    @cached_property
+    @property
     def x(self) -> Inputs:
         if self.point.module is not None:
             raise UserError("samples are blended inside the model, not at its input: use mixed.outputs(model)")
-        return batches.blended(self.source, self.mixture)
+        return self.given
+
+    @cached_property
+    def given(self) -> Inputs:
+        """What the model is called with: tensors of this batch's own, by which a pass on it is known."""
+        return (batches.blended if self.point.module is None else batches.covering)(self.source, self.mixture)
 
     @property
-    def shown(self) -> list[Tensor]:
-        """The tensors that a pass on this batch begins with, as far as they have been asked for."""
-        return batches.tensors_of(self.source if self.point.module is not None else self.__dict__.get("x", ()))
+    def asked_for(self) -> list[Tensor]:
+        """The tensors of `given`, if anybody has asked for it."""
+        return batches.tensors_of(self.__dict__.get("given", ()))
 
     @property
     def lam(self) -> Tensor:
@@ -45,12 +50,12 @@ class Mixed:
     def outputs(self, model: Callable[..., Any]) -> Any:
         """What the model makes of the blended batch, wherever it is blended; `model(mixed.x)` for `mix_at="input"`."""
         if self.point.module is None:
-            return batches.call(model, self.x)
-        return outputs(model, self.source, self.mixture, self.point)
+            return batches.call(model, self.given)
+        with mix_at(self.point.module, self.mixture, self.point.before):
+            return batches.call(model, self.given)
 
 
 def outputs(net: Callable[..., Any], x: Inputs, mixture: Mixture, point: BlendPoint) -> Any:
-    if point.module is None:
-        return batches.call(net, batches.blended(x, mixture))
-    with mix_at(point.module, mixture, point.before):
-        return batches.call(net, batches.covering(x, mixture))
+    if mixture.picked:
+        return batches.call(net, batches.chosen(x, mixture.partner))
+    return Mixed(mixture.lam, mixture, point, x).outputs(net)

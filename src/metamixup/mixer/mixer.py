@@ -1,6 +1,5 @@
 """MetaMixUp for a training loop of one's own: three lines, any `nn.Module`, any tensor input."""
 
-from contextlib import suppress
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +19,7 @@ from metamixup.mixer.mixed import Mixed, outputs
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import BlendPoint
 from metamixup.mixing.blendable import LossFunction, require_blendable
-from metamixup.network import Net, NextPass, alone_with, classifier_name
+from metamixup.network import Net, NextPass, alone_with, classifier_name, known_classifier
 from metamixup.policy import Policy
 from metamixup.trust import Suspect, Trust
 
@@ -124,18 +123,23 @@ class MetaMixUp:
     def _listen(self, mixed: Mixed, pairs: Pairs) -> None:
         """What is not blended is judged in the pass that the user is about to make, if it is on `mixed.x` itself. Where
         several processes share a step nothing assures that all of them make it."""
-        if self._next_pass is not None and self._next_pass.waits:
+        if self._next_pass is not None:
             self._next_pass.remove()
-            self._unheard += 1
-        if not self.stage.listens or pairs.index is None or world.size() > 1 or self._unheard >= PATIENCE:
+            self._next_pass, self._unheard = None, self._unheard + 1
+        classifier = known_classifier(self.model)
+        listens = self.stage.listens and pairs.index is not None and world.size() == 1 and self._unheard < PATIENCE
+        if not listens or classifier is None:
             return
 
-        def tell(found: Any) -> None:
-            self._unheard = 0
-            with suppress(UserError):  # what has no logits says nothing
-                self.stage.witness(batches.logits_of(found).detach(), pairs, mixed.mixture)
+        def tell(logits: Tensor) -> None:
+            self._next_pass, self._unheard = None, 0
+            self.stage.witness(logits, pairs, mixed.mixture)
 
-        self._next_pass = NextPass(self.model, lambda: mixed.shown, tell)
+        self._next_pass = NextPass(self.model, classifier, lambda: mixed.asked_for, tell)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy waits for no pass: the hook is the original's."""
+        return {**self.__dict__, "_next_pass": None}
 
     def _mixture(
         self, x: Inputs, pairs: Pairs, point: BlendPoint, meta: Samples | None, lr: float | Optimizer | None

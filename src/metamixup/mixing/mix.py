@@ -68,12 +68,14 @@ class Mixture:
     """How a batch is blended: sample i with its partner, λ_i of the first.
 
     lam, partner: (n,), for the first n samples of a batch;
-    own_labels: (B, C) soft labels that stand in for the given ones, where a stage knows better; None: as given.
+    own_labels: (B, C) soft labels that stand in for the given ones, where a stage knows better; None: as given;
+    picked: is it just some samples of the batch, the partners, as they are?
     """
 
     lam: Tensor
     partner: Tensor
     own_labels: Tensor | None = field(default=None, kw_only=True)
+    picked: bool = field(default=False, kw_only=True)
 
     @classmethod
     def unblended(cls, like: Tensor) -> "Mixture":
@@ -83,7 +85,7 @@ class Mixture:
     @classmethod
     def alone(cls, rows: Tensor, like: Tensor) -> "Mixture":
         """These samples of the batch as they are. rows: (n,) positions; like: (B,), whose type and device λ has."""
-        return cls(torch.zeros_like(like[: len(rows)]), rows)
+        return cls(torch.zeros_like(like[: len(rows)]), rows, picked=True)
 
     def inputs(self, x: Tensor) -> Tensor:
         return mix(x[: len(self.partner)], x[self.partner], self.lam)

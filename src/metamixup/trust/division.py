@@ -114,10 +114,9 @@ class Division:
             best, largest = tau_of_clean(clean[0].double(), clean[1])
             surely = self._explain(log_p, labels, largest).share
             self.fit = self._explain(log_p, labels, best)
-            mistaken = (self._distrust(*clean) * len(clean[1]) + 1) / (
-                len(clean[1]) + 1
-            )  # few could be right by chance
-            self.hits = 1 - mistaken / max(self.share, 1e-9)
+            # One more is counted as distrusted than are: a handful may all be trusted by chance.
+            n = len(clean[1])
+            self.hits = 1 - (n * self._distrust(*clean) + 1) / (n + 1) / max(self.share, 1e-9)
         self.shares = [*self.shares, surely][-WATCHED:]
 
     def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:

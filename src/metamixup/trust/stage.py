@@ -1,8 +1,9 @@
 """The product's own stage: MixUp with a trust in each sample's label that is learned and remembered.
 
 λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says. A sample that is not blended is judged by
-the network in the step's own pass, for nothing. Every k-th step is a look besides (`evidence`), at a part of the batch,
-or at all of it where too few are judged otherwise, and at the meta set. The predictions are remembered (`memory`). From
+the network in the step's own pass, for nothing. Every k-th step is a look besides (`evidence`), at a part of the batch
+and now and then the meta set, or at all of the batch where too few are judged otherwise. The predictions are remembered
+(`memory`). From
 those of all samples follows how likely each label is right, and what it should be otherwise (`division`). A label is
 then trained on as far as it is right, and the network's own guess takes the rest of its place. A clean meta set says
 how far predictions can be believed; without one, the training labels themselves must tell. As fewer pairs are blended,
@@ -35,8 +36,8 @@ from metamixup.trust.suspects import Suspect, most_suspicious, remarks
 WARM_UP = 40  # steps before labels are divided: a network that knows nothing cannot judge
 FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was judged in haste gets no second hearing
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
-PLENTY = 0.4  # of the samples judged in the step's own pass, from which on
-PART, FEWEST = 0.25, 32  # of the batch is enough for a look, and no fewer samples: BatchNorm needs company
+PLENTY = 0.4  # where the step's own pass judges this share of its samples, a look need not be at all of them
+PART, FEWEST = 0.25, 32  # the share of the batch that a look is at then, and no fewer samples: BatchNorm needs company
 HEARING = 0.2  # rate of the running share of samples that are judged for nothing
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks", "heard", "unmatched")
@@ -83,6 +84,7 @@ class Trust(Stage):
         seen = None
         if due:
             shown = self._shown(pairs)
+            self.heard *= 1 - HEARING
             part, judged_by = pairs.of(shown), None if pairs.meta_labels is None else meta_loss
             batch, meta = self.evidence(model, loss, judged_by, Mixture.alone(shown, lam))
             if self.usable(*vars(batch).values(), *([] if meta is None else vars(meta).values())):
@@ -99,7 +101,7 @@ class Trust(Stage):
 
     @property
     def due(self) -> bool:
-        return self.steps % self.pause == 0
+        return self.learned and self.steps % self.pause == 0
 
     @property
     def meta_due(self) -> bool:
@@ -156,13 +158,16 @@ class Trust(Stage):
     def witness(self, logits: Tensor, pairs: Pairs, mixture: Mixture) -> None:
         """Half way from look to look: what is remembered of a sample is then as old as if all were looked at."""
         halfway = (self.steps - 1) % self.pause == self.pause // 2
-        if not halfway or pairs.index is None or logits.shape != pairs.labels.shape:
+        known = pairs.index is not None and len(logits) and logits.shape == pairs.labels.shape
+        if not self.learned or not halfway or not known:
             return
+        assert pairs.index is not None
         rows = (mixture.lam == 1).nonzero()[:, 0]
-        log_p = self.control.signal(Evidence(mixture.lam[rows], logits[rows].float().log_softmax(1))).log_p
+        found = Evidence(torch.zeros(len(rows)), logits[rows].float().log_softmax(1))
+        log_p = self.control.signal(found).log_p
         index = world.gathered(pairs.index[rows])
         self.samples.learn(index, *map(world.gathered, (folded(log_p), label_columns(pairs.labels[rows]))))
-        self.heard += HEARING * (len(index) / (len(mixture.lam) * world.size()) - self.heard)
+        self.heard += HEARING * len(index) / (len(mixture.lam) * world.size())
         self.looks += (1 - PART) * len(index)  # with the part that is looked at, the whole batch
         self.unmatched += len(index)
 
