@@ -30,6 +30,17 @@ def test_no_more_than_a_few_are_kept():
     assert len(extremes.line()["most"]) == len(extremes.line()["least"]) == KEEP
 
 
+def test_which_of_many_equal_pairs_are_kept_does_not_depend_on_the_order_in_which_they_come():
+    steps = [done([1.0] * 6 + [0.5], torch.arange(7).roll(1).tolist(), torch.randperm(50)[:7]) for _ in range(4)]
+    kept = []
+    for order in (steps, steps[::-1]):
+        extremes = Extremes()
+        for blends in order:
+            extremes.add(blends)
+        kept.append(extremes.line())
+    assert kept[0] == kept[1]
+
+
 def test_a_fixed_lambda_has_no_extremes():
     extremes = Extremes()
     extremes.add(done([1.0, 1.0], [1, 0]))

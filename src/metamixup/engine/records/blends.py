@@ -89,7 +89,10 @@ def _rows(blends: Blends) -> Tensor:
 
 
 def _nearest(rows: Tensor, amount: float) -> Tensor:
-    """The rows whose |λ − ½| is nearest to `amount`, nearest first."""
+    """The rows whose |λ − ½| is nearest to `amount`, nearest first. Of equally near ones those of the lowest positions:
+    what is kept must not depend on when processes collected it, which a clock decides."""
+    for column in (2, 1, 0):
+        rows = rows[rows[:, column].argsort(stable=True)]
     distance = (_unmixed(rows) - amount).abs()
     return rows[distance.argsort(stable=True)[:KEEP]]
 
