@@ -26,7 +26,7 @@ class Running:
                 free.bind(("127.0.0.1", 0))
                 told |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
             told |= {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "TORCHELASTIC_RUN_ID": "chaos"}
-            told |= {"GROUP_RANK": "0", "TORCHELASTIC_USE_AGENT_STORE": "False"}
+            told |= {"GROUP_RANK": "0", "TORCHELASTIC_USE_AGENT_STORE": "False", "METAMIXUP_MEETING_SECONDS": "20"}
         numbers = [{"RANK": str(k), "LOCAL_RANK": str(k)} if ranks > 1 else {} for k in range(ranks)]
         self.processes: list[BaseProcess] = [
             FORK.Process(target=carry_out, args=(command, log, {**told, **own}, within)) for own in numbers

@@ -13,7 +13,7 @@ import pytest
 import safetensors.torch
 from ranks import together
 
-from metamixup import world
+from metamixup import cli, world
 from metamixup.cli import run
 from metamixup.errors import UserError
 from metamixup.runs.run import refuse_other_data
@@ -112,6 +112,57 @@ def test_sigterm_to_any_rank_saves_and_ends_all_with_75(tmp_path, told):
     assert group.end() == [75, 75], group.said()
     assert "go on with --resume" in group.said()
     assert not (out / "summary.json").exists()
+
+
+def test_a_rank_killed_before_they_met_is_not_waited_for(tmp_path):
+    group = Group(2, *TRAIN, "--out", str(tmp_path / "run"), log=tmp_path / "log", METAMIXUP_MEETING_SECONDS="1")
+    os.kill(group.pids[1], signal.SIGKILL)
+    assert group.end(20) == [2, -signal.SIGKILL]
+    assert "error: process 1 did not come to 127.0.0.1:" in group.said()
+    assert "Traceback" not in group.said()
+
+
+@pytest.mark.parametrize("told", [0, 1])
+def test_sigterm_while_a_rank_still_imports_ends_all_with_75(tmp_path, monkeypatch, told):
+    def stop() -> None:
+        if os.environ["RANK"] == str(told):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(cli, "_check_environment", stop)
+    group = Group(2, *TRAIN, "--out", str(tmp_path / "run"), log=tmp_path / "log")
+    assert group.end(50) == [75, 75], group.said()
+
+
+@pytest.fixture
+def started_here(tmp_path):
+    """`--devices 2`: a process that starts the other one itself."""
+    command = [sys.executable, "-m", "metamixup", *TRAIN, *OFTEN, "--set", "epochs=1000", "--devices", "2"]
+    with subprocess.Popen(
+        [*command, "--out", str(tmp_path / "run")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+def child_of(process: subprocess.Popen[str]) -> int:
+    while not (found := Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()):
+        time.sleep(0.05)
+    return int(found[0])
+
+
+def test_a_process_started_here_and_killed_before_they_met_is_told(started_here):
+    os.kill(child_of(started_here), signal.SIGKILL)
+    assert "error: process 1 ended with code -9 before" in started_here.communicate(timeout=60)[1]
+    assert started_here.returncode == 2
+
+
+def test_sigterm_to_a_process_started_here_saves_and_ends_with_75(tmp_path, started_here):
+    while not list((tmp_path / "run" / "checkpoints").glob("step-*.safetensors")):
+        assert started_here.poll() is None
+        time.sleep(0.05)
+    os.kill(child_of(started_here), signal.SIGTERM)
+    assert "go on with --resume" in started_here.communicate(timeout=60)[1]
+    assert started_here.returncode == 75
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])

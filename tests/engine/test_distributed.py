@@ -1,5 +1,6 @@
 """Processes that share a batch do what one process does with the whole of it."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from torch import nn
 from metamixup import world
 from metamixup.engine.checkpoint import unpack
 from metamixup.engine.evaluate import EvaluationSet, predict
-from metamixup.engine.launch import launch
+from metamixup.engine.launch import PARENT, launch, starter
 from metamixup.engine.loop import train
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
@@ -182,3 +183,12 @@ def test_batches_that_cannot_be_shared_are_refused():
 def test_strategies_that_cannot_serve_are_told(strategy, told):
     with pytest.raises(UserError, match=told):
         launch(strategy=strategy)
+
+
+def test_a_process_knows_who_started_it(monkeypatch):
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    assert starter() is None
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "test")
+    assert starter() == os.getppid()
+    monkeypatch.setenv(PARENT, "12")  # also if that one is gone already
+    assert starter() == 12

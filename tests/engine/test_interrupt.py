@@ -24,6 +24,15 @@ def test_a_signal_sets_the_flag_and_handlers_are_put_back(number):
     assert signal.getsignal(number) is before
 
 
+def test_whoever_listens_later_hears_what_came_before():
+    with listening() as outer:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with listening() as inner:
+            assert inner.asked
+        os.kill(os.getpid(), signal.SIGTERM)  # still listened to
+        assert outer is inner
+
+
 def test_a_closed_terminal_does_not_end_a_run_under_nohup():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with listening() as interrupt:

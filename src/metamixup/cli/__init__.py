@@ -5,16 +5,18 @@ import errno
 import os
 import re
 import sys
+from contextlib import nullcontext
 
 # Read when torch loads its threads, which spin while they wait for each other. For long, and a shared machine is many
 # times slower; not at all, and waking them takes a third of a small network's step on two free cores.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
-
+# When another process is gone torch writes a page of its own addresses; a sentence of ours says so.
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 LAUNCHER_NUMBERS = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "MASTER_PORT"),
-    "TORCHELASTIC_MAX_RESTARTS",
+    *("TORCHELASTIC_MAX_RESTARTS", "METAMIXUP_MEETING_SECONDS", "METAMIXUP_PARENT"),
 )
 NO_HOME = "'~' stands for no folder here (no HOME, or no such user); write the whole path"
 
@@ -28,6 +30,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str]) -> int:
+    """The exit code of a command."""
+    from metamixup.engine.interrupt import listening
+
+    # Of several processes one may be told to stop while it still imports: the others must not wait for it in vain.
+    with listening() if arguments[:1] == ["train"] else nullcontext():
+        return _carry_out(arguments)
+
+
+def _carry_out(arguments: list[str]) -> int:
     from metamixup.cli.app import app
     from metamixup.errors import UserError
 

@@ -1,6 +1,8 @@
 """`metamixup train`: one run, in a folder of its own."""
 
 import os
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,14 +73,14 @@ def train(
 
 
 def join(devices: int, nodes: int, strategy: str, given: dict[str, Any], interrupt: "Interrupt") -> None:
-    from metamixup.engine.launch import has_agent, launch
+    from metamixup.engine.launch import has_agent, launch, starter
     from metamixup.errors import UserError
 
     needed = [name for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK") if name not in os.environ]
     if nodes > 1 and needed and not has_agent() and "SLURM_JOB_ID" not in os.environ:
         raise UserError(f"--nodes {nodes} needs {', '.join(needed)} in the environment of each machine, or torchrun")
-    interrupt.parent = os.getppid() if has_agent() else None
-    launch(devices, nodes, strategy, given.get("device", "auto"))
+    interrupt.parent = starter()
+    launch(devices, nodes, strategy, given.get("device", "auto"), interrupt, partial(print, file=sys.stderr))
 
 
 def given_settings(

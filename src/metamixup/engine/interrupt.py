@@ -32,7 +32,12 @@ class Interrupt:
 
 @contextmanager
 def listening() -> Iterator[Interrupt]:
-    """Signals are left alone outside the main thread, where Python cannot catch them, and so is SIGHUP under nohup."""
+    """Inside of another `listening` it is the same Interrupt: signals that came before are heard. They are left alone
+    outside the main thread, where Python cannot catch them, and so is SIGHUP under nohup."""
+    outer = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    if isinstance(outer, Interrupt):
+        yield outer
+        return
     interrupt = Interrupt()
     before = {}
     try:

@@ -2,17 +2,24 @@
 
 import os
 import socket
+import subprocess
+import sys
 import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from lightning_fabric import Fabric
-from lightning_fabric.plugins.environments import LightningEnvironment
+from lightning_fabric.plugins.environments import ClusterEnvironment, LightningEnvironment
 from lightning_fabric.strategies import DDPStrategy
 
 from metamixup import world
+from metamixup.engine.interrupt import Interrupt
+from metamixup.engine.meeting import Meeting, Member, patience
 from metamixup.errors import UserError, unknown
 
 STRATEGIES = ("ddp",)
+PARENT = "METAMIXUP_PARENT"  # tells a process that was started here by which one
 
 
 class Alone(LightningEnvironment):
@@ -25,10 +32,18 @@ class Alone(LightningEnvironment):
         return 0
 
 
-def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator: str = "auto") -> None:
+def launch(
+    devices: int = 1,
+    nodes: int = 1,
+    strategy: str = "ddp",
+    accelerator: str = "auto",
+    interrupt: Interrupt | None = None,
+    say: Callable[[str], None] = print,
+) -> None:
     """Join the other processes of this run, and start those of this machine unless somebody has.
 
     Under torchrun its numbers count. Without it, `nodes` > 1 needs MASTER_ADDR, MASTER_PORT and NODE_RANK on each.
+    `interrupt` ends the wait for them, of which `say` tells people.
     """
     if strategy == "fsdp":
         raise UserError(
@@ -41,15 +56,32 @@ def launch(devices: int = 1, nodes: int = 1, strategy: str = "ddp", accelerator:
         devices, nodes = _torchrun(devices, nodes)
     if devices * nodes > 1:
         _listen_on_loopback(os.environ, nodes)
-        try:
-            make_fabric("32", accelerator, devices, nodes).launch()
-        except (RuntimeError, ValueError, KeyError) as error:  # what a batch system has set does not go together
-            raise UserError(f"{devices * nodes} processes cannot be started here: {error}") from error
+        _join(devices, nodes, accelerator, interrupt or Interrupt(), say)
+
+
+def _join(devices: int, nodes: int, accelerator: str, interrupt: Interrupt, say: Callable[[str], None]) -> None:
+    try:
+        fabric = make_fabric("32", accelerator, devices, nodes)
+        environment: ClusterEnvironment = fabric.strategy.cluster_environment  # type: ignore[attr-defined]
+        environment.validate_settings(num_devices=devices, num_nodes=nodes)
+        member = _member(environment, devices, nodes)
+    except (RuntimeError, ValueError, KeyError) as error:  # what a batch system has set does not go together
+        raise UserError(f"{devices * nodes} processes cannot be started here: {error}") from error
+    ended = partial(_ended, _start_others(environment, devices), member.rank + 1)
+    Meeting(member, fabric.device, interrupt, say, ended).join()
+    fabric.launch()  # they are joined already; this only takes note of it
 
 
 def has_agent() -> bool:
     """Has torchrun started this process? One whose agent is gone would be in the way of those that come after it."""
     return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def starter() -> int | None:
+    """The process without which this one shall not go on: torchrun's agent, or the one that has started it here."""
+    if PARENT in os.environ:
+        return int(os.environ[PARENT])
+    return os.getppid() if has_agent() else None
 
 
 def elastic() -> bool:
@@ -84,6 +116,29 @@ def make_fabric(precision: str, accelerator: str, devices: int | None = None, no
             plugins=alone,
             precision=precision,  # type: ignore[arg-type]
         )
+
+
+def _start_others(environment: ClusterEnvironment, devices: int) -> list[subprocess.Popen[bytes]]:
+    """Start this machine's other processes, unless a launcher has. Fabric would do so too, but kills this process when
+    one of them ends, be it after a signal with a checkpoint saved."""
+    if environment.creates_processes_externally:
+        return []
+    os.environ["LOCAL_RANK"] = "0"
+    command, told = [sys.executable, *sys.orig_argv[1:]], {**os.environ, PARENT: str(os.getpid())}
+    return [subprocess.Popen(command, env={**told, "LOCAL_RANK": str(k)}) for k in range(1, devices)]
+
+
+def _ended(others: Sequence[subprocess.Popen[bytes]], first: int) -> str:
+    """Names one of the processes that were started here, and numbered from `first` on, if it has ended."""
+    codes = [(first + k, process.poll()) for k, process in enumerate(others)]
+    return next((f"process {rank} ended with code {code}" for rank, code in codes if code is not None), "")
+
+
+def _member(environment: ClusterEnvironment, devices: int, nodes: int) -> Member:
+    environment.set_world_size(devices * nodes)
+    environment.set_global_rank(environment.node_rank() * devices + environment.local_rank())
+    place = environment.main_address, environment.main_port
+    return Member(environment.global_rank(), environment.world_size(), *place, patience(nodes))
 
 
 def _torchrun(devices: int, nodes: int) -> tuple[int, int]:
