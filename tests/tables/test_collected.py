@@ -62,3 +62,11 @@ def test_what_holds_no_results(tmp_path, name):
     (tmp_path / "file.txt").touch()
     with pytest.raises(UserError, match=r"no finished run in|is no run folder"):
         collect_entries([tmp_path / name])
+
+
+@pytest.mark.parametrize("odd", ["\x1b[2J", [1], True, {}])
+def test_a_score_that_is_no_number_counts_as_not_measured(tmp_path, odd):
+    records = [{"cell": "digits/cnn3/mixup", "seed": s, "test_error": 2.0, "train_seconds": odd} for s in range(2)]
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (entry,) = collect_entries([tmp_path / "records.jsonl"])
+    assert (entry.mean, entry.seconds) == (2.0, None)

@@ -143,8 +143,8 @@ def from_json(found: Any) -> Entry | None:
     name = str(found.get("method") or last)
     method, control = split_control(name)
     task = found["cell"].removesuffix(name).rstrip("/") or task
-    seeds, errors = _list(found.get("seeds"), int), tuple(e for e in _list(found.get("error"), float) if _number(e))
-    measured: dict[str, Any] = {key: _number(found.get(key)) for key in NUMBERS}
+    seeds, errors = _list(found.get("seeds"), int), tuple(e for e in _list(found.get("error"), float) if drawable(e))
+    measured: dict[str, Any] = {key: drawable(found.get(key)) for key in NUMBERS}
     texts: dict[str, Any] = {key: str(found.get(key) or "") for key in TEXTS}
     return Entry(
         task=task,
@@ -164,8 +164,8 @@ def from_json(found: Any) -> Entry | None:
 
 def _difference(found: Any, seeds: int) -> Difference | None:
     told: Mapping[str, Any] = found if isinstance(found, dict) else {}
-    mean = _number(told.get("diff"))
-    return None if mean is None else Difference(mean, _number(told.get("low")), _number(told.get("high")), seeds)
+    mean = drawable(told.get("diff"))
+    return None if mean is None else Difference(mean, drawable(told.get("low")), drawable(told.get("high")), seeds)
 
 
 def _list(found: Any, kind: type) -> tuple[Any, ...]:
@@ -173,6 +173,6 @@ def _list(found: Any, kind: type) -> tuple[Any, ...]:
     return tuple(v for v in found if isinstance(v, kinds)) if isinstance(found, list) else ()
 
 
-def _number(value: Any) -> float | None:
+def drawable(value: Any) -> float | None:
     """A number that can be drawn."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e100 else None

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metamixup.tables.cells import Cell
-from metamixup.tables.entry import Entry, mean_of, paired, std_of
+from metamixup.tables.entry import Entry, drawable, mean_of, paired, std_of
 from metamixup.tables.sentences import budget, learning
 
 Summaries = Mapping[tuple[str, int], dict[str, Any]]  # by cell name and seed
@@ -66,7 +66,8 @@ def _told(summaries: Mapping[int, Mapping[str, Any]], key: str) -> tuple[str, ..
 
 
 def _mean_score(summaries: Mapping[int, Mapping[str, Any]], key: str) -> float | None:
-    return mean_of([s[key] for s in summaries.values() if s.get(key) is not None])
+    found = [drawable(s.get(key)) for s in summaries.values()]
+    return mean_of([value for value in found if value is not None])
 
 
 def _cost(summary: dict[str, Any]) -> float:
