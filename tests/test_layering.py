@@ -23,7 +23,7 @@ EDGES = {
     "methods": "errors mixing network world",
     "policy": "mixing world",
     "meta": "errors mixing network policy world",
-    "engine": "errors meta methods mixing seeding storage world",
+    "engine": "errors meta methods mixing network seeding storage world",
     "trust": "errors meta mixing network policy world",
     "benchmarks": "data engine meta mixing models network policy seeding trust",
     "choices": "errors meta policy trust",

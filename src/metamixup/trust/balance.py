@@ -16,6 +16,7 @@ class Balance:
 
     def __init__(self) -> None:
         self.seen, self.wanted, self.gain = torch.zeros(0), torch.zeros(0), torch.zeros(0)
+        self._lift: tuple[Tensor, Tensor] | None = None
 
     def learn(self, labels: Tensor, gain: Tensor, meta_labels: Tensor) -> None:
         """labels: (B, C); gain: (B,); meta_labels: (M, C)."""
@@ -25,22 +26,31 @@ class Balance:
         if not len(self.seen):
             self.seen, self.wanted, self.gain = (torch.zeros_like(seen) for _ in range(3))
         self.seen, self.wanted, self.gain = self.seen + seen, self.wanted + wanted, self.gain + gained
+        self._lift = None
 
     def weights(self, strength: float) -> Tensor:
         """(C,) up to 1: (share in the meta set / share in training)^power. The power is `strength` where wanted classes
         are those that the meta-gradient asks for, its negative where it asks for the others."""
+        if self._lift is None:  # asked for in every step, learned in few
+            self._lift = self._agreed_lift()
+        agreed, lift = self._lift
+        weight = (strength * agreed * lift).exp()
+        return weight / weight.max()
+
+    def _agreed_lift(self) -> tuple[Tensor, Tensor]:
+        """How far the meta-gradient agrees, in [−1, 1], and the log of how much more each class is wanted, (C,)."""
         known = (self.seen > 0) & (self.wanted > 0)
         seen, wanted = (torch.where(known, count, 1) for count in (self.seen, self.wanted))
         lift = torch.where(known, (wanted / wanted[known].sum()).log() - (seen / seen[known].sum()).log(), 0)
         agreement = correlation((self.gain / seen)[known], lift[known])
-        weight = (strength * (2 * agreement).clamp(-1, 1) * lift).exp()
-        return weight / weight.max()
+        return (2 * agreement).clamp(-1, 1), lift
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"seen": self.seen, "wanted": self.wanted, "gain": self.gain}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         self.seen, self.wanted, self.gain = (state[name].clone() for name in ("seen", "wanted", "gain"))
+        self._lift = None
 
 
 def correlation(a: Tensor, b: Tensor) -> Tensor:
