@@ -11,6 +11,7 @@ ROWS = {
     "mixup": {"label": "MixUp, α = 1"},
     "cutmix-0.2": {"method": "cutmix", "label": "CutMix, α = 0.2", "settings": {"policy": {"alpha": 0.2}}},
     "cutmix": {"label": "CutMix, α = 1"},
+    "mixup+settle": {"label": "MixUp that settles"},
     "reweight": {"label": "Learning to reweight"},
     "trustmix": {"label": "MetaMixUp", "controls": ["reverse", "shuffle"]},
 }

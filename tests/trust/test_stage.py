@@ -253,15 +253,19 @@ def test_half_of_the_pairs_are_blended_where_nothing_tells():
 
 def test_a_look_is_at_a_part_with_all_that_wait_once_own_passes_tell_enough():
     stage, index = Trust(), torch.arange(2000)
-    pairs = Pairs(torch.randperm(2000), torch.eye(3)[index % 3], index)
-    assert torch.equal(stage._shown(pairs), index)
+    pairs, lam = Pairs(torch.randperm(2000), torch.eye(3)[index % 3], index), torch.rand(2000)
+    whole = stage._shown(pairs, lam)
+    assert torch.equal(whole.partner, index)
+    assert not whole.picked, "methods with several blocks in a batch know how to take it"
     stage.heard = 0.9
-    shown = stage._shown(pairs)
-    assert len(shown) == 500
-    assert set(stage.amount.waits(index).nonzero()[:, 0].tolist()) < set(shown.tolist())
+    shown = stage._shown(pairs, lam)
+    assert shown.picked
+    assert len(shown.partner) == 500
+    assert set(stage.amount.waits(index).nonzero()[:, 0].tolist()) < set(shown.partner.tolist())
     few = Pairs(torch.arange(40), pairs.labels[:40], index[:40])
-    assert len(stage._shown(few)) == 32, "BatchNorm needs company"
-    assert len(stage._shown(Pairs(pairs.partner, pairs.labels))) == 2000, "what has no index is not remembered"
+    assert len(stage._shown(few, lam[:40]).partner) == 32, "BatchNorm needs company"
+    nameless = Pairs(pairs.partner, pairs.labels)
+    assert len(stage._shown(nameless, lam).partner) == 2000, "what has no index is not remembered"
 
 
 def test_the_meta_set_is_looked_at_less_often_where_looks_are_at_a_part():

@@ -83,10 +83,10 @@ class Trust(Stage):
         lam = self.draw(pairs, generator)
         seen = None
         if due:
-            shown = self._shown(pairs)
+            shown = self._shown(pairs, lam)
             self.heard *= 1 - HEARING
-            part, judged_by = pairs.of(shown), None if pairs.meta_labels is None else meta_loss
-            batch, meta = self.evidence(model, loss, judged_by, Mixture.alone(shown, lam))
+            part, judged_by = pairs.of(shown.partner), None if pairs.meta_labels is None else meta_loss
+            batch, meta = self.evidence(model, loss, judged_by, shown)
             if self.usable(*vars(batch).values(), *([] if meta is None else vars(meta).values())):
                 self._learn_amount(batch, meta, part)
                 seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
@@ -146,14 +146,15 @@ class Trust(Stage):
         """What the network and the meta set say about the samples that are shown, and of the meta set itself."""
         return find_evidence(model, loss, meta_loss, shown)
 
-    def _shown(self, pairs: Pairs) -> Tensor:
-        """(n,) which samples a look is at: a part of the batch, with all that wait, where the others are judged in the
-        step's own pass; otherwise the whole."""
-        n, device = math.ceil(self.fraction * len(pairs.partner)), pairs.partner.device
-        if pairs.index is None or not self.hears_enough:
-            return torch.arange(n, device=device)
+    def _shown(self, pairs: Pairs, lam: Tensor) -> Mixture:
+        """The samples that a look is at, as they are: a part of the batch, with all that wait, where the others are
+        judged in the step's own pass; otherwise the whole. lam: (B,)."""
+        n = math.ceil(self.fraction * len(lam))
+        part = min(n, max(FEWEST, math.ceil(PART * n)))
+        if pairs.index is None or not self.hears_enough or part == n:
+            return Mixture.unblended(lam[:n])
         waiting_first = (~self.amount.waits(pairs.index)).int().argsort(stable=True)
-        return waiting_first[: min(n, max(FEWEST, math.ceil(PART * n)))]
+        return Mixture.alone(waiting_first[:part], lam)
 
     def witness(self, logits: Tensor, pairs: Pairs, mixture: Mixture) -> None:
         """Half way from look to look: what is remembered of a sample is then as old as if all were looked at."""

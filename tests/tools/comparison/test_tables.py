@@ -45,7 +45,7 @@ def test_the_alpha_of_each_family_is_chosen_by_its_own_selection_errors():
 def test_means_in_a_row_are_over_the_seeds_that_all_its_cells_share():
     lines = records("clean0", "trustmix", [2.0, 3.0, 4.0, 90.0]) + records("clean0", "baseline", [5.0, 5.0, 8.0])
     assert "| Digits | **3.00 ± 1.00** | 6.00 ± 1.73 |" in errors(tasks(lines))
-    assert "| Digits | 6.00 ± 1.73 | missing | **3.00 ± 1.00** |" in summary(tasks(lines))
+    assert "| Digits | 6.00 ± 1.73 | missing | missing | **3.00 ± 1.00** |" in summary(tasks(lines))
     few = records("clean0", "trustmix", [2.0, 3.0]) + records("clean0", "baseline", [5.0, 5.0])
     assert "**" not in errors(tasks(few))
 
@@ -59,7 +59,9 @@ def test_differences_tell_their_seeds_and_whether_zero_is_excluded():
 def test_the_short_table():
     lines = records("clean0", "trustmix", [2.0, 3.0, 4.01]) + records("clean0", "mixup", [1.0, 2.0, 3.0])
     row = summary(tasks(lines)).splitlines()[2]
-    assert row == "| Digits | missing | **2.00 ± 1.00** | 3.00 ± 1.01 | **+1.00 [+0.99, +1.02]** |"
+    assert row == "| Digits | missing | **2.00 ± 1.00** | missing | 3.00 ± 1.01 | **+1.00 [+0.99, +1.02]** |"
+    settled = summary(tasks(lines + records("clean0", "mixup+settle", [0.5, 1.0, 1.5]))).splitlines()[2]
+    assert "| 2.00 ± 1.00 | **1.00 ± 0.50** | 3.00 ± 1.01 |" in settled, "what the schedule explains is not bold"
 
 
 def test_weights_of_labels_are_relative_to_their_number():
