@@ -240,3 +240,13 @@ def test_machines_with_other_data_are_refused(tmp_path):
     first, second = together(2, tmp_path, other_data)
     assert first["told"] == ""
     assert "not what the first one reads" in second["told"]
+
+
+def test_two_ctrl_c_while_modules_are_imported_end_without_a_traceback(monkeypatch, capsys):
+    def imports(_):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(cli, "_carry_out", imports)
+    assert run(["train"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"

@@ -31,11 +31,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """The exit code of a command."""
-    from metamixup.engine.interrupt import listening
+    try:
+        from metamixup.engine.interrupt import listening
 
-    # Of several processes one may be told to stop while it still imports: the others must not wait for it in vain.
-    with listening() if arguments[:1] == ["train"] else nullcontext():
-        return _carry_out(arguments)
+        # Of several processes one may be told to stop while it still imports: the others must not wait for it in vain.
+        with listening() if arguments[:1] == ["train"] else nullcontext():
+            return _carry_out(arguments)
+    except KeyboardInterrupt:  # at any moment, also while modules are imported
+        return _tell("interrupted", 130)
 
 
 def _carry_out(arguments: list[str]) -> int:
@@ -49,8 +52,6 @@ def _carry_out(arguments: list[str]) -> int:
         return 2 if type(error).__name__ == "ToldElsewhere" else _tell(f"error: {error}", 2)
     except Exception as error:
         return _expected(error)
-    except KeyboardInterrupt:
-        return _tell("interrupted", 130)
 
 
 def _check_environment() -> None:

@@ -72,7 +72,7 @@ def test_weights_of_labels_are_relative_to_their_number():
 
 def test_what_is_missing_is_listed():
     text = missing(tasks(winning("clean0"), clean=1, noisy=1))
-    assert text.startswith("21 of 54 planned runs are finished.")
+    assert text.startswith("21 of 60 planned runs are finished.")
     assert "- Fashion-MNIST, 40 % of labels replaced: 0 of 3 seeds of every method" in text
     lines = [line for line in winning("clean0") if (line["cell"], line["seed"]) != ("clean0/cnn3/reweight", 2)]
     assert "; 2 of 3 seeds of Learning to reweight" in missing(tasks(lines, clean=1, noisy=0))
