@@ -83,7 +83,7 @@ def test_parts_of_a_comparison_are_filled_and_its_figures_drawn(tmp_path):
     text = page.read_text()
     assert text.startswith("Prose stays.\n")
     assert text.endswith("More of it.\n")
-    assert "| Digits | missing | missing | 1.50 | missing |" in text
+    assert "| Digits | missing | missing | missing | 1.50 | missing |" in text
     assert "(winners-differences.svg)" in text
     assert (tmp_path / "winners-differences.svg").read_text().startswith("<?xml")
     records.write_text(json.dumps({"cell": cell, "seed": 0, "test_error": 2.5}))
