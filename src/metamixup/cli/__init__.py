@@ -89,7 +89,7 @@ def _expected(error: Exception) -> int:
     from metamixup.engine.out_of_memory import is_out_of_memory
 
     if isinstance(error, Interrupted):
-        return _tell(f"interrupted: {error}; go on with --resume", 75)
+        return _tell(f"interrupted: {error}; go on with --resume, added to the same command", 75)
     if isinstance(error, Diverged):
         return _tell("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]), 1)
     if isinstance(error, OSError) and error.errno is not None:
