@@ -51,6 +51,7 @@ def draw_task(seed: int, kind: str, number: int) -> Column:
     drawn = random.Random(f"{seed}/{kind}/{number}")
     data = drawn.choice(["digits", "mnist", "fashion", "fashion", "cifar10", "cifar10", "cifar10"])
     classes = drawn.choice([None, None, drawn.randint(2, 8)])
+    classes = classes and max(classes, math.ceil(FEWEST * 11 / IMAGES[data]))  # two digits are not images enough
     model = drawn.choice(list(PACES))
     seen = _between(drawn, *SECONDS) * PACES[model] * SMALL.get(data, 1)
     there_are = IMAGES[data] * (classes or 10) // 11  # classes are not of one size
