@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from metamixup.trust.amount import FEWEST, HIGH, LEAST, LOW, MOST, UNSETTLED, UNTOLD, Amount
+from metamixup.trust.amount import FEWEST, HIGH, LEAST, LONG, LOW, MOST, SHORT, UNSETTLED, UNTOLD, Amount, Look
 
 
 def losses(values: torch.Tensor, label: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -18,7 +18,7 @@ def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float
     amount.see(0.1)
     amount.see(0.099)
     for _ in range(steps):
-        amount.learn(losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10)), known=1000, least=least)
+        amount.learn(Look(losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10)), known=1000, wrong=least))
     return amount
 
 
@@ -40,7 +40,7 @@ def test_nothing_is_blended_before_enough_was_heard():
 def test_nothing_is_learned_while_all_samples_are_new():
     amount = Amount()
     for _ in range(30):
-        amount.learn(losses(torch.ones(0)), losses(torch.full((10,), 5.0)), known=1000)
+        amount.learn(Look(losses(torch.ones(0)), losses(torch.full((10,), 5.0)), known=1000))
     assert amount.share == 0
     assert amount.heard == 0
 
@@ -48,13 +48,13 @@ def test_nothing_is_learned_while_all_samples_are_new():
 def test_losses_too_small_to_matter_show_no_gap():
     amount = Amount()
     for _ in range(30):
-        amount.learn(losses(torch.full((90,), 1e-5)), losses(torch.full((10,), 1e-4)), known=1000)
+        amount.learn(Look(losses(torch.full((90,), 1e-5)), losses(torch.full((10,), 1e-4)), known=1000))
     assert amount.share == 0
 
 
 def test_a_loss_that_is_no_number_says_nothing():
     amount = told(0.2, 20)
-    amount.learn(losses(torch.tensor([torch.nan, 1.0])), losses(torch.tensor([torch.inf])), known=1000)
+    amount.learn(Look(losses(torch.tensor([torch.nan, 1.0])), losses(torch.tensor([torch.inf])), known=1000))
     assert amount.gap == pytest.approx(0.2, abs=0.02)
 
 
@@ -79,7 +79,7 @@ def test_a_gap_that_began_below_zero_counts_from_there():
 
 def test_of_few_samples_nobody_waits_and_half_is_blended():
     amount = Amount()
-    amount.learn(losses(torch.ones(90)), losses(torch.full((10,), 9.0)), known=96)
+    amount.learn(Look(losses(torch.ones(90)), losses(torch.full((10,), 9.0)), known=96))
     assert amount.share == UNSETTLED
     amount.see(0.1)
     amount.see(0.09)
@@ -147,7 +147,7 @@ def test_without_indices_the_share_is_learned_to_the_end():
     amount = Amount()
     for gap in (2.0, 0.0):
         for _ in range(200):
-            amount.learn(losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10)), known=0)
+            amount.learn(Look(losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10)), known=0))
     assert amount.share == 0
 
 
@@ -176,7 +176,7 @@ def test_samples_are_compared_with_others_of_their_own_label():
     for _ in range(60):
         common, rare = losses(torch.ones(90)), losses(torch.full((10,), 3.0), label=1)
         trained = tuple(torch.cat(both) for both in zip(common, rare, strict=True))
-        amount.learn(trained, rare, known=1000)
+        amount.learn(Look(trained, rare, known=1000))
     assert amount.gap == pytest.approx(0, abs=0.1), "it leans a little towards the mean of all"
     assert amount.share == 0
 
@@ -186,5 +186,40 @@ def test_losses_that_fall_alike_leave_no_gap():
     amount = Amount()
     for step in range(200):
         level = math.exp(-step / 40)
-        amount.learn(losses(torch.full((30,), level)), losses(torch.full((3,), level)), known=1000)
+        amount.learn(Look(losses(torch.full((30,), level)), losses(torch.full((3,), level)), known=1000))
     assert amount.gap == pytest.approx(0, abs=0.01)
+
+
+def in_a_run(epochs: int, right: float = 1.0, loss: float = 0.5, shown: int = 400) -> Amount:
+    """A cosine's first steps, of 100 samples each out of 1,000 in ten classes; all are known alike."""
+    amount = Amount()
+    for step in range(shown):
+        amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
+        trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss))
+        amount.learn(Look(trained, waiting, known=1000, batch=100, classes=10, right=right))
+        if amount.settling.left < 1:
+            break
+    return amount
+
+
+def test_in_a_short_run_nobody_waits_and_nothing_is_blended():
+    amount = in_a_run(SHORT - 1, shown=20)
+    assert not amount.waits(torch.arange(1000)).any()
+    assert told(3.0, amount=amount).share == 0
+    assert amount.by_heart == 0
+
+
+def test_in_a_longer_one_the_gap_decides():
+    amount = in_a_run(LONG[0] - 1, shown=20)
+    assert amount.waits(torch.arange(1000)).any()
+    assert amount.share == 0
+
+
+def test_in_a_long_run_all_is_blended_once_labels_are_known_to_be_right_and_the_network_knows_something():
+    long = LONG[1] + 1
+    assert in_a_run(long).learned == 1
+    assert in_a_run(long).released
+    assert in_a_run(long).by_heart == 1
+    assert in_a_run(long, right=0.0).learned == 0
+    assert in_a_run(long, right=0.5).learned == 0.5
+    assert in_a_run(long, loss=0.8 * math.log(10)).learned == 0

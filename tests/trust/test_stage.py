@@ -217,7 +217,7 @@ def overfitting(stage: Trust, indexed: bool = True, looks: int = 40) -> Trust:
         sure, unsure = (torch.softmax(k * labels, 1).log() for k in (3.0, 1.0))
         waiting = stage.amount.waits(torch.arange(600)) if indexed else torch.zeros(600, dtype=torch.bool)
         batch = Evidence(torch.zeros(600), torch.where(waiting[:, None], unsure, sure))
-        stage._learn_amount(batch, Evidence(torch.zeros(90), unsure[:90]), pairs)
+        stage._learn_amount(batch, Evidence(torch.zeros(90), unsure[:90]), pairs, 600)
         stage.samples.learn(pairs.index, batch.log_p, torch.arange(600) % 3)  # now they are known
     return stage
 
@@ -247,7 +247,7 @@ def test_samples_that_wait_are_not_trained_on():
 def test_half_of_the_pairs_are_blended_where_nothing_tells():
     stage, labels = Trust(), torch.eye(3)[torch.arange(60) % 3]
     stage.amount.settling.fallen = True
-    stage._learn_amount(Evidence(torch.zeros(60), labels.log_softmax(1)), None, Pairs(torch.arange(60), labels))
+    stage._learn_amount(Evidence(torch.zeros(60), labels.log_softmax(1)), None, Pairs(torch.arange(60), labels), 60)
     assert stage.amount.share == 0.5
 
 

@@ -8,23 +8,34 @@ batch but not trained on. Of the running losses of those that wait and of the ot
 
 at once and without a memory of its own: mixing keeps the trained loss up, so p comes to rest where it holds the gap.
 Each sample that waits is compared with trained ones of its own label: both kinds have the same labels, right or wrong,
-common or rare, so the gap is of the network alone. Once all pairs have been blended for a while, or the learning rate
-has fallen to `settle` of its peak, nobody waits any more. From there on p falls with the rate, so that the network ends
-its training on the samples themselves. A rate that never falls leaves no time for that, so until it has begun to fall,
-at most a quarter of the pairs is blended, unless labels are wrong.
+common or rare, so the gap is of the network alone.
+
+Mixing pays late, so the gap tells late that it would have. Where the learning rate tells how long the run will be
+(`horizon`), that is known before: a short run ends before anything is learned by heart, so nothing is blended and
+nobody waits; in a long one p is 1 as soon as labels are known to be right and the network knows some of what it is
+shown.
+
+Once all pairs have been blended for a while, or the learning rate has fallen to `settle` of its peak, nobody waits any
+more. From there on p falls with the rate, so that the network ends its training on the samples themselves. A rate that
+never falls leaves no time for that, so until it has begun to fall, at most a quarter of the pairs is blended, unless
+labels are wrong.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from metamixup.policy.thinning import Settling
+from metamixup.trust.horizon import Horizon
 from metamixup.trust.memory import WIDE
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
+SHORT, LONG = 10, (15, 20)  # epochs of a run that learns nothing by heart; from and to which it surely will
+KNOWS = (0.75, 0.65)  # the loss of what is trained on, of guessing 1: the network knows too little yet, and enough
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
@@ -37,15 +48,32 @@ WINDOW = 1.6  # running losses reach over this many times √N losses of waiting
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
 Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
-NUMBERS = ("learned", "least", "known", "heard", "full", "lowest", "widest", "released")
+NUMBERS = ("learned", "least", "known", "epochs", "heard", "full", "lowest", "widest", "released")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look found. trained, waiting: losses of unblended samples, the former of samples met before: nothing is
+    known by heart at first sight; known: how many samples there are, by their index, 0 without one; batch: how many a
+    step shows; classes: how many there are; wrong: what p is at least, since labels are wrong; right: how far labels
+    are known to be right, in [0, 1]."""
+
+    trained: Losses
+    waiting: Losses
+    known: int = 0
+    batch: int = 0
+    classes: int = 2
+    wrong: float = 0.0
+    right: float = 0.0
 
 
 class Amount:
     """The share of pairs that are blended.
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
-    Holds settling: what is left of p as the rate falls; learned: p, and least: what it is at least; known: how many
-    samples there are, by their index; heard: losses of waiting samples so far, and full: since p is 1; lowest: the gap
+    Holds settling: what is left of p as the rate falls; horizon: how long the run will be, and epochs: the same in
+    epochs, 0 while that is not known; learned: p, and least: what it is at least; known: how many samples there are,
+    by their index; heard: losses of waiting samples so far, and full: since p is 1; lowest: the gap
     where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from there;
     released: does nobody wait any more?; trained: (WIDE, 2) sums of losses and their count, by label; waiting: (3,)
     sums of losses, of how hard their labels are (the mean loss of trained samples with that label; that of all is 1)
@@ -53,7 +81,8 @@ class Amount:
     """
 
     def __init__(self, settle: float = 0.5):
-        self.settling, self.learned, self.least = Settling(settle), 0.0, 0.0
+        self.settling, self.horizon, self.epochs = Settling(settle), Horizon(), 0.0
+        self.learned, self.least = 0.0, 0.0
         self.known, self.heard, self.full, self.released = 0, 0, 0, False
         self.lowest, self.widest = 0.0, 0.0
         self.waiting, self.trained = torch.zeros(3, dtype=torch.float64), torch.zeros(WIDE, 2, dtype=torch.float64)
@@ -66,6 +95,7 @@ class Amount:
     def see(self, rate: float) -> None:
         """The learning rate of a step."""
         self.settling.see(rate)
+        self.horizon.see(rate)
         self.released = self.released or self.settling.left < 1
 
     def waits(self, index: Tensor) -> Tensor:
@@ -74,26 +104,39 @@ class Amount:
         share = 0.0 if self.released or self.few else min(MOST, max(LEAST, WAITING / max(1, self.known)))
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
-    def learn(self, trained: Losses, waiting: Losses, known: int, least: float = 0.0) -> bool:
-        """trained, waiting: of unblended samples at this moment, the former of samples met before: nothing is known by
-        heart at first sight; known: how many samples there are, by their index; least: what p is at least. Was p drawn
-        anew?"""
-        self.least, before = least, max(least, self.learned)
-        self.known = self.known if self.released else max(self.known, known)
+    def learn(self, look: Look) -> bool:
+        """Was p drawn anew?"""
+        self.least, before = look.wrong, max(look.wrong, self.learned)
+        self.known = self.known if self.released else max(self.known, look.known)
+        self.epochs = self.horizon.total * look.batch / self.known if self.known else 0.0
         self.learned = UNTOLD if self.few else self.learned
-        trained, waiting = _finite(trained), _finite(waiting)
+        self.released = self.released or 0 < self.epochs < SHORT
+        trained, waiting = _finite(look.trained), _finite(look.waiting)
         heard = len(waiting[0])
         if self.released or self.few or not len(trained[0]):
             return False
         self._remember(trained, waiting, max(0.0, 1 - heard / self.window))
         self.heard += heard
-        self.learned = min(1.0, max(0.0, (self.gap - LOW) / (HIGH - LOW))) if self.heard >= FEWEST else 0.0
+        self.learned = max(self._by_gap(), look.right * self._by_length(look.classes)) if self.heard >= FEWEST else 0.0
         if self.heard >= self.window:
             self.lowest = min(self.lowest, self.gap)
             self.widest = max(self.widest, self.gap - self.lowest)
-        self.full = self.full + heard if max(least, self.learned) == before == 1 else 0
-        self.released = known > 0 and self.full >= self.window
+        self.full = self.full + heard if max(look.wrong, self.learned) == before == 1 else 0
+        self.released = look.known > 0 and self.full >= self.window
         return True
+
+    def _by_gap(self) -> float:
+        return between(self.gap, (LOW, HIGH))
+
+    def _by_length(self, classes: int) -> float:
+        """p in a long run, of a network that knows some of what it is shown."""
+        _, trained = self.losses
+        return self.long * between(trained / math.log(max(classes, 2)), KNOWS)
+
+    @property
+    def long(self) -> float:
+        """Will the network surely learn by heart what it is shown, in [0, 1]?"""
+        return between(self.epochs, LONG)
 
     def _remember(self, trained: Losses, waiting: Losses, fade: float) -> None:
         losses, labels = trained
@@ -109,10 +152,10 @@ class Amount:
 
     @property
     def by_heart(self) -> float:
-        """Has the network begun to learn by heart what it is shown, in [0, 1]? The widest gap counts, since blends and
-        guesses close it again. 1 where nobody surely waits: without indices, meta images may be trained on too."""
-        low, high = BY_HEART
-        return min(1.0, max(0.0, (self.widest - low) / (high - low))) if self.known >= FEW else 1.0
+        """Has the network begun to learn by heart what it is shown, or will it surely, in [0, 1]? The widest gap
+        counts, since blends and guesses close it again. 1 where nobody surely waits: without indices, meta images may
+        be trained on too."""
+        return max(between(self.widest, BY_HEART), self.long) if self.known >= FEW else 1.0
 
     @property
     def window(self) -> float:
@@ -140,13 +183,21 @@ class Amount:
 
     def state_dict(self) -> dict[str, Any]:
         sums = {"waiting": self.waiting.clone(), "trained": self.trained.clone()}
-        return sums | {name: getattr(self, name) for name in NUMBERS} | {"settling": self.settling.state_dict()}
+        parts = {"settling": self.settling.state_dict(), "horizon": self.horizon.state_dict()}
+        return sums | parts | {name: getattr(self, name) for name in NUMBERS}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.waiting, self.trained = state["waiting"].clone(), state["trained"].clone()
         self.settling.load_state_dict(state["settling"])
+        self.horizon.load_state_dict(state["horizon"])
         for name in NUMBERS:
             setattr(self, name, type(getattr(self, name))(state[name]))
+
+
+def between(value: float, bounds: tuple[float, float]) -> float:
+    """How far from the first bound to the second, in [0, 1]."""
+    start, end = bounds
+    return min(1.0, max(0.0, (value - start) / (end - start)))
 
 
 def _finite(found: Losses) -> Losses:

@@ -24,6 +24,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from metamixup.trust.amount import between
+
 TYPICAL = 0.45  # τ of networks that are trained by MixUp on clean labels, and how far it may lie
 UNSURE = 0.55
 DOUBT = 2.0  # in log-likelihood: two values of τ that differ less explain clean labels alike
@@ -85,13 +87,13 @@ class Division:
         wrong is no more than hard samples do by themselves."""
         if self.fit is None:
             return 0.0
-        return _between(self.fit.divides, DIVIDES) * self._steady() * _between(self.shares[-1], BEYOND_CHANCE)
+        return between(self.fit.divides, DIVIDES) * self._steady() * between(self.shares[-1], BEYOND_CHANCE)
 
     @property
     def precise(self) -> float:
         """Does distrust fall on wrong labels, in [0, 1]? Unless it does, it takes from the network what it has yet to
         learn."""
-        return _between(self.hits, HITS)
+        return between(self.hits, HITS)
 
     @property
     def watched(self) -> bool:
@@ -102,7 +104,7 @@ class Division:
         """Has the share of wrong labels come to rest? What a network does not know yet looks like wrong labels to it;
         but that share falls while it learns, and the share of labels that are really wrong does not."""
         before, *_, now = self.shares if self.watched else (1.0, 0.0)
-        return _between(now / max(before, 1e-9), STEADY)
+        return between(now / max(before, 1e-9), STEADY)
 
     def learn(self, log_p: Tensor, labels: Tensor, clean: tuple[Tensor, Tensor] | None = None) -> None:
         """log_p: (N, C) running means; labels: (N,); clean: the same of samples that are known to be right."""
@@ -209,8 +211,3 @@ def evenly(share: float, classes: int, like: Tensor) -> Tensor:
     """(C, C) with 1 − share on its diagonal and the rest alike."""
     others = share / max(classes - 1, 1)
     return torch.full((classes, classes), others, dtype=like.dtype, device=like.device).fill_diagonal_(1 - share)
-
-
-def _between(value: float, bounds: tuple[float, float]) -> float:
-    low, high = bounds
-    return min(1.0, max(0.0, (value - low) / (high - low)))

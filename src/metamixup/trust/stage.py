@@ -25,7 +25,7 @@ from metamixup.meta.stage import Stage
 from metamixup.mixing import Mixture, Pairs
 from metamixup.policy import Beta
 from metamixup.policy.thinning import thinned
-from metamixup.trust.amount import UNTOLD, Amount
+from metamixup.trust.amount import UNTOLD, Amount, Look
 from metamixup.trust.balance import Balance
 from metamixup.trust.blend import blend, label_columns, with_guesses
 from metamixup.trust.division import Division
@@ -88,7 +88,7 @@ class Trust(Stage):
             part, judged_by = pairs.of(shown.partner), None if pairs.meta_labels is None else meta_loss
             batch, meta = self.evidence(model, loss, judged_by, shown)
             if self.usable(*vars(batch).values(), *([] if meta is None else vars(meta).values())):
-                self._learn_amount(batch, meta, part)
+                self._learn_amount(batch, meta, part, len(lam) * world.size())
                 seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
         truth = self.posterior(pairs, seen) if self.distrust else None
         weights = self._class_weights(pairs)
@@ -206,22 +206,25 @@ class Trust(Stage):
             self.division.learn(log_p, labels, self.clean.known)
             self.looks = 0
 
-    def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> None:
-        """Samples without an index cannot wait: the meta images, which are not trained on, stand for them."""
+    def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs, shown: int) -> None:
+        """Samples without an index cannot wait: the meta images, which are not trained on, stand for them. shown: how
+        many samples the step has, of which `pairs` may be a part."""
         losses, labels = world.gathered(batch.losses(pairs.labels)), world.gathered(label_columns(pairs.labels))
-        least = min(1.0, BLENDED_PER_WRONG * self.distrust * self.division.share)
+        wrong = min(1.0, BLENDED_PER_WRONG * self.distrust * self.division.share)
         if pairs.index is not None:
             index = world.gathered(pairs.index)
             self.samples.make_room(index, columns := min(batch.log_p.shape[1], WIDE))
             waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
             trained, waits = ((losses[rows], labels[rows]) for rows in (met & ~waiting, waiting))
-            anew = self.amount.learn(trained, waits, len(self.samples.visits), least)
+            right = 1 - self.division.strength if self.division.watched else 0.0
+            known, classes = len(self.samples.visits), batch.log_p.shape[1]
+            anew = self.amount.learn(Look(trained, waits, known, shown, classes, wrong, right))
         elif meta is not None and pairs.meta_labels is not None:
             stand_in = (meta.losses(pairs.meta_labels), label_columns(pairs.meta_labels))
             held, held_labels = map(world.gathered, stand_in)
-            anew = self.amount.learn((losses, labels), (held, held_labels), 0, least)
+            anew = self.amount.learn(Look((losses, labels), (held, held_labels), wrong=wrong))
         else:
-            anew, self.amount.learned, self.amount.least = False, UNTOLD, least
+            anew, self.amount.learned, self.amount.least = False, UNTOLD, wrong
         if anew:
             self.amount.learned = 0.5 + self.control.signal(self.amount.learned - 0.5)
 
