@@ -35,6 +35,7 @@ NO_BETTER, HARD = 0.75, 0.02  # 'clean' labels that look wrong this much as ofte
 LEAN = 100.0  # samples of each class by which T leans towards mistakes that are alike for all classes
 FIRST_ROUNDS, ROUNDS = 40, 6  # of expectation–maximisation: from nothing, and from where it was
 DIVIDES = (0.2, 0.6)  # the share of what there is to know about 'right or wrong': too little, enough
+CLEARLY = (0.65, 0.8)  # the same: from and to which hard samples do not explain what looks wrong
 BEYOND_CHANCE = (0.04, 0.1)  # the share of labels that look wrong: of hard samples alone, surely of wrong ones too
 HITS = (0.65, 0.85)  # of what is distrusted, the share that is really wrong: too little, enough
 MOST = 10_000  # samples that a fit looks at
@@ -84,10 +85,13 @@ class Division:
     @property
     def strength(self) -> float:
         """How far distrust may act, in [0, 1]: not where the division hardly divides, nor where what looks
-        wrong is no more than hard samples do by themselves."""
+        wrong is no more than hard samples do by themselves. Few clean labels leave much room for these; but samples
+        that are hard are not far from right, so where all fall clearly into two kinds, all of the one are counted."""
         if self.fit is None:
             return 0.0
-        return between(self.fit.divides, DIVIDES) * self._steady() * between(self.shares[-1], BEYOND_CHANCE)
+        least, clearly = self.shares[-1], between(self.fit.divides, CLEARLY)
+        wrong = least + clearly * (self.share - least)
+        return between(self.fit.divides, DIVIDES) * self._steady() * between(wrong, BEYOND_CHANCE)
 
     @property
     def precise(self) -> float:

@@ -33,7 +33,7 @@ from metamixup.trust.evidence import Evidence, find_evidence
 from metamixup.trust.memory import WIDE, CleanMemory, PredictionMemory, folded
 from metamixup.trust.suspects import Suspect, most_suspicious, remarks
 
-WARM_UP = 40  # steps before labels are divided: a network that knows nothing cannot judge
+WARM_UP = 15  # steps before labels are divided: a network that knows nothing cannot judge, one that waits learns them
 FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was judged in haste gets no second hearing
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
 PLENTY = 0.4  # where the step's own pass judges this share of its samples, a look need not be at all of them
