@@ -61,7 +61,8 @@ def _runs(
         if methods or assignments:
             raise UserError("--methods and --set belong to --recipe: runs that are there have their settings")
         return runs
-    given = given_settings(recipe, None, {"evaluate_every": 1, "data_dir": data_dir}, assignments)
+    every_epoch = {"evaluate_every": 1, "test_views": "plain", "data_dir": data_dir}
+    given = given_settings(recipe, None, every_epoch, assignments)
     return recipe_runs(recipe, given, (methods or METHODS).split(","), out)
 
 
