@@ -35,9 +35,19 @@ def test_lambda_frequency(trained, tmp_path):
 
 
 def test_lambda_by_class(trained, tmp_path):
-    numbers = made("lambda-by-class", trained[1:], tmp_path, epochs=[1, 2])
-    assert set(numbers["epochs"]) == {"1", "2"}
-    assert len(numbers["epochs"]["2"]["mixing"]) == 10
+    (own,) = made("lambda-by-class", trained[1:], tmp_path, epochs=[1, 2])["runs"].values()
+    assert set(own) == {"1", "2"}
+    assert len(own["2"]["mixing"]) == 10
+
+
+def test_lambda_by_class_of_several_runs_side_by_side(trained, tmp_path):
+    numbers = made("lambda-by-class", trained, tmp_path)
+    assert set(numbers["runs"]) == {"mixup, seed 0", "trustmix, seed 0"}
+    twice = made("lambda-by-class", [trained[0], trained[0].parent / "." / "mixup"], tmp_path)
+    assert set(twice["runs"]) == {str(trained[0])}, "the same folder named twice is one run"
+    study = make_study("lambda-by-class", trained, Options(tmp_path))
+    assert len(study.interactive.data) == 2
+    assert all(len(frame.data) == 2 for frame in study.interactive.frames)
 
 
 def test_intrusion(trained, tmp_path):
@@ -118,8 +128,6 @@ def test_mistakes_are_told(trained, tmp_path):
         make_study("loss", trained, Options(tmp_path, epochs=[3]))
     with pytest.raises(UserError, match="epoch 90 was not recorded; this run has 1 to 2"):
         make_study("lambda-by-class", trained[1:], Options(tmp_path, epochs=[90]))
-    with pytest.raises(UserError, match="one run at a time"):
-        make_study("lambda-by-class", trained, Options(tmp_path))
 
 
 def test_runs_that_lack_a_record_are_told(trained, tmp_path):

@@ -62,6 +62,34 @@ def test_a_study_of_no_run_is_a_users_mistake(tmp_path, capsys):
     assert "expected numbers with commas" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "one of the two"),
+        (["{}", "--recipe", "mnist-fast"], "one of the two"),
+        (["{}", "--set", "epochs=1"], "belong to --recipe"),
+        (["--recipe", "mnist-fats"], "did you mean 'mnist-fast'"),
+        (["--recipe", "mnist-fast", "--methods", "trustmxi"], "did you mean 'trustmix'"),
+    ],
+)
+def test_runs_and_recipe_of_a_study_exclude_each_other(arguments, message, tmp_path, capsys):
+    given = [text.format(tmp_path) for text in arguments]
+    assert run(["study", "loss", *given, "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_study_of_a_recipe_trains_what_is_not_there_yet(tmp_path, capsys):
+    small = ["data=digits", "model=cnn-bn", "epochs=2", "subset=200", "augment.grow=[8]", "batch_size=50"]
+    recipe = ["--recipe", "mnist-fast", "--methods", "mixup,metamixup-logit", "--out", str(tmp_path)]
+    changes = [part for change in small for part in ("--set", change)]
+    for name, trained in (("loss", 2), ("lambda-by-class", 0)):
+        assert run(["study", name, *recipe, *changes]) == 0
+        out = capsys.readouterr().out
+        assert out.count("training mnist-fast-") == trained
+        assert (tmp_path / f"{name}.png").exists()
+    assert len((tmp_path / "runs" / "mnist-fast-mixup" / "metrics.jsonl").read_text().splitlines()) == 2
+
+
 def test_sparklines():
     assert sparkline([0.0, 1.0]) == "▁█"
     assert sparkline([2.0]) == "▁"

@@ -29,12 +29,13 @@ def test_nothing_above_the_threshold_is_a_loss_of_zero():
     assert masked_mean(torch.rand(4), torch.zeros(4)) == 0
 
 
-def test_pairs_know_labels_and_positions_of_both_blocks():
+def test_pairs_know_labels_of_both_blocks_and_positions_of_the_labelled_one():
     data = batch(labelled=2, unlabelled=3)
     guesses = torch.full((3, 3), 1 / 3)
     data = type(data)(**{**vars(data), "guesses": guesses})
     pairs = block_pairs(data, draw_partners([2, 3], generator()))
-    assert pairs.index.tolist() == [0, 1, 100, 101, 102]
+    assert pairs.index.tolist() == [0, 1, -1, -1, -1], "unlabelled images may be numbered from 0 too"
+    assert pairs.labelled == 2
     assert torch.equal(pairs.labels, torch.cat([data.y, guesses]))
 
 

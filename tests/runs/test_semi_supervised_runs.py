@@ -73,7 +73,7 @@ def weights(root: Path) -> bytes:
     return (root / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("method", ["mean-teacher", "metamixup-logit+mixmatch", "apl"])
+@pytest.mark.parametrize("method", ["mean-teacher", "metamixup-logit+mixmatch", "trustmix+mixmatch", "apl"])
 def test_a_killed_run_goes_on_bit_for_bit(method, tmp_path):
     """Killed in the middle of an epoch, with a checkpoint at each step; teacher, guesses and records included."""
     chosen = settings(method, checkpoint_minutes=1e-9)
@@ -85,7 +85,7 @@ def test_a_killed_run_goes_on_bit_for_bit(method, tmp_path):
     assert lines(tmp_path / "killed") == lines(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("method", [*LEARN_NOTHING, "metamixup-logit+apl"])
+@pytest.mark.parametrize("method", [*LEARN_NOTHING, "metamixup-logit+apl", "trustmix+mixmatch"])
 def test_hidden_labels_cannot_leak(method, tmp_path):
     """With the hidden labels permuted everything is the same bit for bit, but for the study of the guesses."""
     for name in ("true", "permuted"):
@@ -174,6 +174,28 @@ def test_unlabelled_images_of_the_users_own(tmp_path):
     alone = build_training(own(tmp_path, "supervised"))
     assert torch.equal(alone.train.index, training.train.index)
     assert alone.steps_per_epoch == 3
+
+
+@pytest.mark.parametrize("method", [f"trustmix+{name}" for name in ("pseudo-label", "apl", "mixmatch")])
+def test_an_unlabelled_image_is_never_taken_for_the_training_image_of_its_number(method, tmp_path):
+    chosen = own(tmp_path, method, unlabelled=60)
+    training = build_training(chosen.model_copy(update={"epochs": 4}))
+    stream, stage = training.train, training.stage
+    training.wrong = torch.zeros(len(stream.images), dtype=torch.bool)  # for the record: the images are more than these
+    train(training, folder(tmp_path / "run"), Runtime(1))
+    assert stage.samples.visits.shape == (32,)
+    assert bool((stage.samples.visits > 0).all())
+    assert torch.equal(stage.samples.labels, stream.images.labels)
+
+
+@pytest.mark.parametrize("method", ["trustmix+apl", "trustmix+mixmatch"])
+def test_wrong_ones_among_few_labels_are_found(method, tmp_path):
+    wrong = {"corrupt__kind": "replace", "corrupt__share": 0.4, "meta__per_class": 5, "ssl__meta": "extra"}
+    few = {"subset": 1200, "ssl__labels": 400, "epochs": 16, "evaluate_every": 16, "ssl__weight": 1.0, **wrong}
+    run(settings(method, **few), folder(tmp_path))
+    last = lines(tmp_path)[-1]
+    assert last["trust_auroc"] > 0.9
+    assert last["test_error"] < 20
 
 
 def test_an_unlabelled_image_of_another_shape_is_refused(tmp_path):

@@ -11,7 +11,7 @@ COUNTS = {"table3": 50, "table3-oliver": 50, "table4": 8, "table5": 8}
 ROWS = (
     *("supervised", "pseudo-label", "apl", "pi-model", "mean-teacher", "vat", "vat-em", "mixup+pseudo-label"),
     *("mixup+apl", "metamixup+pseudo-label", "trustmix+pseudo-label", "metamixup+apl", "trustmix+apl"),
-    *("mixmatch-no-mixup", "mixmatch", "metamixup+mixmatch"),
+    *("mixmatch-no-mixup", "mixmatch", "metamixup+mixmatch", "trustmix+mixmatch"),
 )
 
 
@@ -96,6 +96,18 @@ def test_mixmatch_has_what_its_source_fixes(table):
     assert (cifar.policy.name, cifar.policy.model_dump()["alpha"]) == ("beta", 0.75)
     assert cells(table)["svhn-500/wrn-28-2/mixmatch"].score == "test_error_median"
     assert settings(table, "svhn-500/wrn-28-2/pseudo-label").ssl.weight == 1.0
+
+
+@pytest.mark.parametrize(("table", "budget"), [("table3", ""), ("table3", "cpu"), ("table3-oliver", "")])
+def test_forms_of_mixmatch_differ_in_their_policy_alone(table, budget):
+    forms = ("mixmatch", "metamixup+mixmatch", "trustmix+mixmatch", "metamixup-logit+mixmatch")
+    rows = [row for row in forms if row in load_recipe(table).rows]
+    found, other = cells(table, budget=budget, methods=tuple(rows)), {"method", "policy", "estimator", "meta"}
+    settings = {name: plan_runs([cell], [0], Path("runs"))[0].settings() for name, cell in found.items()}
+    assert len(settings) > len(rows)
+    for name, chosen in settings.items():
+        twin = settings[f"{name.rpartition('/')[0]}/mixmatch"]
+        assert chosen.model_dump(exclude=other) == twin.model_dump(exclude=other), name
 
 
 def test_the_quick_table_has_every_row_and_the_papers_way_on_demand():

@@ -1,5 +1,7 @@
 """λ by class pair at chosen epochs (Section IV-D): the paper's surfaces, as maps that can be read off."""
 
+import html
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ import plotly.graph_objects as go
 from metamixup.analysis.class_pairs import Frame, frames, group_names
 from metamixup.analysis.records import Records
 from metamixup.analysis.study import Study, interactive
-from metamixup.analysis.style import COLUMN, SEQUENTIAL, label, panels, styled
+from metamixup.analysis.style import COLUMN, SEQUENTIAL, label, panels, plain, styled
 from metamixup.errors import UserError
 
 PAPER = (3, 30, 90, 120)
@@ -16,21 +18,36 @@ MOST_FRAMES = 60
 _MEASURES = (("mean", "mean λ", "PuOr"), ("mixing", "mixing 1 − |2λ − 1|", SEQUENTIAL))
 
 
-def lambda_by_class_study(run: Records, epochs: list[int] | None = None) -> Study:
-    """Maps at `epochs`; by default the paper's four, or the same shares of a shorter run."""
+def lambda_by_class_study(runs: Sequence[Records], epochs: list[int] | None = None) -> Study:
+    """Maps at `epochs`; by default the paper's four, or the same shares of a shorter run. Of one run the mean of λ and
+    the mixing, of several runs the mixing, one below the other."""
+    named = _named(runs)
+    found = {name: _frames(run) for name, run in named.items()}
+    names, *others = (group_names(run.classes, len(found[name][0].mean)) for name, run in named.items())
+    if any(other != names for other in others):
+        raise UserError("lambda-by-class sets runs of the same classes beside each other")
+    chosen = {name: [_at(own, epoch) for epoch in epochs or _default(own[-1].last)] for name, own in found.items()}
+    if len({tuple(frame.last for frame in own) for own in chosen.values()}) > 1:
+        raise UserError("these runs differ in length; say which epochs to show (--epochs 3,30)")
+    numbers = {"classes": names, "runs": {name: _numbers(own) for name, own in chosen.items()}}
+    pooled = {name: frames(run.lambdas, MOST_FRAMES) for name, run in named.items()}
+    return Study("lambda-by-class", numbers, _figure(chosen, names), _interactive(pooled, names))
+
+
+def _named(runs: Sequence[Records]) -> dict[str, Records]:
+    names = [run.name for run in runs]
+    return dict(zip(names if len(set(names)) == len(names) else [str(run.path) for run in runs], runs, strict=True))
+
+
+def _frames(run: Records) -> list[Frame]:
     found = frames(run.lambdas)
     if not found or any(frame.mixing is None for frame in found):
         raise UserError(f"{run.path}: no λ by class pair was recorded (lambda.jsonl)")
-    names = group_names(run.classes, len(found[0].mean))
-    chosen = [_at(found, epoch) for epoch in epochs or _default(found[-1].last)]
-    numbers = {
-        "run": str(run.path),
-        "classes": names,
-        "epochs": {str(f.last): {key: np.round(getattr(f, key), 4).tolist() for key, *_ in _MEASURES} for f in chosen},
-    }
-    return Study(
-        "lambda-by-class", numbers, _figure(chosen, names), _interactive(frames(run.lambdas, MOST_FRAMES), names)
-    )
+    return found
+
+
+def _numbers(chosen: list[Frame]) -> dict[str, Any]:
+    return {str(f.last): {key: np.round(getattr(f, key), 4).tolist() for key, *_ in _MEASURES} for f in chosen}
 
 
 def _default(last: int) -> list[int]:
@@ -44,16 +61,21 @@ def _at(found: list[Frame], epoch: int) -> Frame:
     raise UserError(f"epoch {epoch} was not recorded; this run has {found[0].last} to {found[-1].last}")
 
 
-def _figure(chosen: list[Frame], names: list[str]) -> Any:
+def _figure(chosen: dict[str, list[Frame]], names: list[str]) -> Any:
+    (first, *_), several = chosen.values(), len(chosen) > 1
+    *_, (_, mixing, sequential) = _MEASURES
+    rows = [(name, own, "mixing", mixing, sequential) for name, own in chosen.items()]
+    rows = rows if several else [("", first, *measure) for measure in _MEASURES]
     with styled():
-        figure, axes = panels(len(chosen), 2, width=2 * COLUMN, height=1.75, squeeze=False, sharex=True, sharey=True)
-        for row, (key, title, colours) in zip(axes, _MEASURES, strict=True):
-            for axis, frame in zip(row, chosen, strict=True):
+        sizes = {"width": 2 * COLUMN, "height": 1.75}
+        figure, axes = panels(len(first), len(rows), **sizes, squeeze=False, sharex=True, sharey=True)
+        for row, (name, own, key, title, colours) in zip(axes, rows, strict=True):
+            for axis, frame in zip(row, own, strict=True):
                 image = axis.imshow(getattr(frame, key), vmin=0, vmax=1, cmap=colours)
                 axis.grid(False)
-            row[0].set_ylabel("class of $x_i$")
+            row[0].set_ylabel(f"{plain(name)}\nclass of $x_i$" if several else "class of $x_i$")
             figure.colorbar(image, ax=list(row), label=title, shrink=0.9)
-        for top, bottom, frame in zip(*axes, chosen, strict=True):
+        for top, bottom, frame in zip(axes[0], axes[-1], first, strict=True):
             label(top, f"epoch {frame.last}", "", top.get_ylabel())
             bottom.set_xlabel("class of $x_j$")
         if len(names) <= 10 and max(map(len, names)) <= 3:
@@ -62,16 +84,21 @@ def _figure(chosen: list[Frame], names: list[str]) -> Any:
     return figure
 
 
-def _interactive(found: list[Frame], names: list[str]) -> Any:
-    """A surface as in the paper, with a slider over the epochs."""
+def _interactive(found: dict[str, list[Frame]], names: list[str]) -> Any:
+    """A surface as in the paper for each run, side by side, with a slider over the epochs."""
     figure = interactive("Mixing by class pair", height=720)
-    steps = [f"{f.first}" if f.first == f.last else f"{f.first}–{f.last}" for f in found]
+    specs = [[{"type": "surface"}] * len(found)]
+    figure.set_subplots(rows=1, cols=len(found), specs=specs, subplot_titles=[html.escape(name) for name in found])
+    moments = list(zip(*found.values(), strict=False))  # of one epoch each, as far as all runs go
+    steps = [f"{f.first}" if f.first == f.last else f"{f.first}–{f.last}" for f, *_ in moments]
 
-    def surface(frame: Frame) -> go.Surface:
-        return go.Surface(z=frame.mixing, x=names, y=names, colorscale="Cividis", cmin=0, cmax=1, showscale=True)
+    def surfaces(moment: Sequence[Frame]) -> list[go.Surface]:
+        look = {"x": names, "y": names, "colorscale": "Cividis", "cmin": 0, "cmax": 1}
+        return [go.Surface(z=frame.mixing, showscale=k == 0, **look) for k, frame in enumerate(moment)]
 
-    figure.add_trace(surface(found[-1]))
-    figure.frames = [go.Frame(data=[surface(f)], name=s) for f, s in zip(found, steps, strict=True)]
+    for column, surface in enumerate(surfaces(moments[-1]), 1):
+        figure.add_trace(surface, row=1, col=column)
+    figure.frames = [go.Frame(data=surfaces(moment), name=s) for moment, s in zip(moments, steps, strict=True)]
     moves = [
         {"label": s, "method": "animate", "args": [[s], {"mode": "immediate", "frame": {"duration": 0}}]} for s in steps
     ]

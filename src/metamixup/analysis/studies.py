@@ -47,9 +47,7 @@ def _rebuilt(paths: Sequence[Path], options: Options) -> list[Rebuilt]:
 
 
 def _by_class(paths: Sequence[Path], options: Options) -> Study:
-    if len(paths) != 1:
-        raise UserError(f"lambda-by-class shows one run at a time, not {len(paths)}")
-    return lambda_by_class_study(read_run(paths[0]), options.epochs)
+    return lambda_by_class_study(_records(paths), options.epochs)
 
 
 def _frequency(paths: Sequence[Path], options: Options) -> Study:

@@ -1,4 +1,5 @@
-"""The same run with one setting varied: trained where it is not there yet, and its error by that setting."""
+"""Runs of a study, trained where they are not there yet: one with a setting varied, and its error by that setting; or a
+recipe with several methods."""
 
 import html
 import statistics
@@ -15,6 +16,7 @@ from metamixup.errors import UserError
 from metamixup.runs.run import resume
 from metamixup.settings.config import read_config
 from metamixup.settings.dotted import flat, nested
+from metamixup.settings.resolve import resolve
 from metamixup.settings.schema import Settings, check
 
 
@@ -61,6 +63,19 @@ def sweep_runs(bases: Sequence[Path], key: str, values: Sequence[float], seeds: 
                 _train(folder, _with(settings, {key: value, "seed": seed}))
                 made.append(read_run(folder.root))
     return made
+
+
+def recipe_runs(recipe: str, given: dict[str, Any], methods: Sequence[str], out: Path) -> list[Path]:
+    """The folders below `out` of a recipe's run with each of the methods; finished ones are not trained again.
+
+    given: dotted settings, those of the recipe and what is to differ.
+    """
+    folders = []
+    for method in methods:
+        folder = RunFolder(out / "runs" / f"{recipe}-{method}")
+        _train(folder, resolve({**given, "method": method}))
+        folders.append(folder.root)
+    return folders
 
 
 def _settings(base: Path) -> Settings:

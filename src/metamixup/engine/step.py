@@ -125,10 +125,9 @@ class Stepper:
             reading = time.perf_counter() - started
 
         def loss(net: Net, mixture: Mixture) -> Tensor:
-            shown = batch
-            if mixture.picked:  # to the method they are a batch like any other
-                shown, mixture = batch.of(mixture.partner), Mixture.unblended(mixture.lam)
-            return torch.stack(list(t.method.loss(net, shown, mixture).values())).sum()
+            if mixture.picked:
+                return t.method.plain_loss(net, batch.of(mixture.partner))
+            return torch.stack(list(t.method.loss(net, batch, mixture).values())).sum()
 
         def meta_loss(net: Net) -> Tensor:
             return soft_cross_entropy(net(x), labels)
@@ -136,7 +135,8 @@ class Stepper:
         with self.runtime.autocast(), naming_cheaper(t.stage.estimator):
             mixture = t.stage(t.model, loss, meta_loss, pairs, eta, generator)
         if mixture.own_labels is not None:
-            mixture = replace(mixture, own_labels=smoothed(mixture.own_labels, t.smoothing))
+            given, guessed = mixture.own_labels.tensor_split([len(batch.y)])
+            mixture = replace(mixture, own_labels=torch.cat([smoothed(given, t.smoothing), guessed]))
         return mixture, reading
 
     def _own_pass(self) -> AbstractContextManager[list[Tensor]]:

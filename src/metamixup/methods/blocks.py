@@ -1,6 +1,7 @@
 """The labelled and the unlabelled block of one batch, and averages over the samples that count."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from metamixup import world
@@ -16,12 +17,14 @@ def joined(*parts: Tensor | None) -> Tensor:
 
 
 def block_pairs(batch: Batch, partner: Tensor, copies: int = 1) -> Pairs:
-    """Partners for the labelled block and `copies` of the unlabelled one. partner: (B + copies·U,)."""
-    labels = joined(batch.y, *[batch.guesses] * copies)
-    known = batch.index is not None and batch.u_index is not None
-    index = joined(batch.index, *[batch.u_index] * copies) if known else None
-    positions = world.global_positions([len(batch.y), *[len(joined(batch.guesses))] * copies])
-    return Pairs(partner.to(labels.device), labels, index, positions=positions)
+    """Partners for the labelled block and `copies` of the unlabelled one. partner: (B + copies·U,).
+
+    Unlabelled samples have no position in the training set: those of a set of their own are numbered from 0 again.
+    """
+    labels, n = joined(batch.y, *[batch.guesses] * copies), len(batch.y)
+    index = batch.index if batch.index is None else F.pad(batch.index, (0, len(labels) - n), value=-1)
+    positions = world.global_positions([n, *[len(joined(batch.guesses))] * copies])
+    return Pairs(partner.to(labels.device), labels, index, positions=positions, labelled=n)
 
 
 def counted(mask: Tensor, mixture: Mixture) -> Tensor:

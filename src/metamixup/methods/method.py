@@ -86,6 +86,11 @@ class Method:
         model given to `setup` or a functional form of it with other weights."""
         raise NotImplementedError
 
+    def plain_loss(self, net: Net, batch: Batch) -> Tensor:
+        """Of labelled samples as they are, in one pass: for a stage that asks what `net` makes of their labels."""
+        as_they_are = Mixture.unblended(torch.ones(len(batch.x), device=batch.x.device))
+        return torch.stack(list(self.loss(net, batch, as_they_are).values())).sum()
+
     def recorded(self, mixture: Mixture) -> Mixture:
         """The blend to record. A method that changes the policy's λ inside `loss` returns the one it used."""
         return mixture

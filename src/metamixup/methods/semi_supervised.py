@@ -1,7 +1,10 @@
 """What methods with unlabelled data share: a weight of the unlabelled loss that is ramped up, and recorded."""
 
-from metamixup.methods.method import Batch, Method
+from torch import Tensor
+
+from metamixup.methods.method import Batch, Method, Net
 from metamixup.methods.ramp import Ramp
+from metamixup.mixing import soft_cross_entropy
 
 
 class SemiSupervised(Method):
@@ -21,6 +24,9 @@ class SemiSupervised(Method):
 
     def unlabelled_weight(self, batch: Batch) -> float:
         return self.weight * self.ramp(batch)
+
+    def plain_loss(self, net: Net, batch: Batch) -> Tensor:
+        return soft_cross_entropy(net(batch.x), batch.y)
 
     def records(self) -> dict[str, float]:
         return dict(self._latest)

@@ -27,10 +27,13 @@ class Pairs:
     """Who is blended with whom, drawn once a step and used again after λ is refined.
 
     partner: (B,) or fewer, the second sample of each pair, as a position in the batch;
-    labels: (B, C) the soft labels of the batch; index: (B,) each sample's position in the training set, and
-    meta_index: (M,) each meta image's in the meta set, for policies that remember them;
+    labels: (B, C) the soft labels of the batch; index: (B,) each sample's position in the training set, −1 where the
+    label is a guess of the network's own, and meta_index: (M,) each meta image's in the meta set, for policies that
+    remember them;
     meta_labels: (M, C) the soft labels of the meta batch, in steps that learn from one;
-    positions: (B,) each pair's position in the whole step, where several processes share it.
+    positions: (B,) each pair's position in the whole step, where several processes share it;
+    labelled: how many samples, the first ones, have labels that were given; None: all, so that none is guessed;
+    folded: does the method use max(λ, 1 − λ), so that a blend stays nearer to its first sample?
     """
 
     partner: Tensor
@@ -39,6 +42,8 @@ class Pairs:
     meta_index: Tensor | None = None
     meta_labels: Tensor | None = None
     positions: Tensor | None = None
+    labelled: int | None = None
+    folded: bool = False
 
     def drawn(self, sample: Callable[[int], Tensor]) -> Tensor:
         """`sample(n)` gives something for each of n pairs, (…, n): drawn for the whole step, of which these pairs keep

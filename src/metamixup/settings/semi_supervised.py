@@ -93,6 +93,6 @@ SEMI_SUPERVISED: dict[str, tuple[str, Make, dict[str, Any]]] = {
     **{
         f"{name}+mixmatch": (f"MixMatch; {form.about}", _mixmatch, {**form.defaults, **MATCH, **MATCH_FIRST})
         for name, form in FORMS.items()
-        if name not in ("mixup", "trustmix")  # trust judges a batch in one pass, MixMatch passes it in parts
+        if name != "mixup"  # that is MixMatch itself
     },
 }

@@ -9,19 +9,26 @@ from metamixup.trust.memory import WIDE
 
 
 def blend(lam: Tensor, trust: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
-    """λ_i : 1 − λ_i becomes λ_i·t_i : (1 − λ_i)·t_j. Where all trust is 1, this is MixUp. lam, trust: (B,)."""
+    """λ_i : 1 − λ_i becomes λ_i·t_i : (1 − λ_i)·t_j. Where all trust is 1, this is MixUp. lam, trust: (B,).
+
+    Where the method folds λ, the first side keeps at least a half: the fold would hand it back what trust took.
+    """
     partner = replace_distrusted(pairs, trust, generator)
     lam = favour_trusted(lam, trust, trust[partner], pairs, generator)
     first, second = lam * trust, (1 - lam) * trust[partner]
-    return Mixture(torch.where(first + second > 0, first / (first + second), lam), partner)
+    lam = torch.where(first + second > 0, first / (first + second), lam)
+    return Mixture(lam.clamp_min(0.5) if pairs.folded else lam, partner)
 
 
 def replace_distrusted(pairs: Pairs, trust: Tensor, generator: torch.Generator) -> Tensor:
-    """A partner stays with the probability of its trust; otherwise one is drawn in proportion to trust. (B,)"""
-    partner = pairs.partner
+    """A partner stays with the probability of its trust; otherwise one is drawn in proportion to trust. (B,)
+
+    Beside unlabelled samples only labelled partners are replaced, and by labelled ones: blocks keep to themselves.
+    """
+    partner, n = pairs.partner, len(trust) if pairs.labelled is None else pairs.labelled
     stay, quantile = pairs.drawn(lambda n: torch.rand(2, n, generator=generator)).to(partner.device)
-    drawn = torch.searchsorted(trust.cumsum(0), quantile * trust.sum()).clamp(max=len(partner) - 1)
-    return torch.where(stay < trust[partner], partner, drawn)
+    drawn = torch.searchsorted(trust[:n].cumsum(0), quantile * trust[:n].sum()).clamp(max=n - 1)
+    return torch.where((stay < trust[partner]) | (partner >= n), partner, drawn)
 
 
 def favour_trusted(lam: Tensor, first: Tensor, second: Tensor, pairs: Pairs, generator: torch.Generator) -> Tensor:

@@ -69,7 +69,7 @@ class PredictionMemory:
     def of(self, index: Tensor, columns: int) -> tuple[Tensor, Tensor]:
         """log p of samples, (n, K), and which of them have any, (n,). Asking changes nothing: processes ask about
         samples of their own, and must remember alike."""
-        known = index < len(self.visits)
+        known = (index >= 0) & (index < len(self.visits))
         if not bool(known.any()):
             return torch.zeros(len(index), columns, device=index.device), known
         place = torch.where(known, index, 0)

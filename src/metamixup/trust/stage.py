@@ -8,6 +8,9 @@ those of all samples follows how likely each label is right, and what it should 
 then trained on as far as it is right, and the network's own guess takes the rest of its place. A clean meta set says
 how far predictions can be believed; without one, the training labels themselves must tell. As fewer pairs are blended,
 classes that the meta set has more of are favoured (`balance`).
+
+Beside unlabelled images only labels that were given are judged: the others are the network's own guesses, of which it
+would say nothing new. Given ones are few then, so none of them waits, and the share of blends is that of the untold.
 """
 
 import math
@@ -93,7 +96,8 @@ class Trust(Stage):
         truth = self.posterior(pairs, seen) if self.distrust else None
         weights = self._class_weights(pairs)
         lam, trust = (self.control.dealt(values, generator) for values in (lam, self._acting(truth, pairs)))
-        weights = weights if pairs.index is None else weights * ~self.amount.waits(pairs.index)
+        if pairs.index is not None and pairs.labelled is None:
+            weights = weights * ~self.amount.waits(pairs.index)
         if truth is None or not self.guesses or pairs.labels.shape[1] > WIDE:
             return blend(lam, trust * weights, pairs, generator)
         mixture = blend(lam, weights, pairs, generator)
@@ -138,6 +142,7 @@ class Trust(Stage):
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """λ of each pair before trust changes it, (B,)."""
         lam = thinned(self.beta.draw(pairs, generator), self.amount.share, pairs, generator)
+        lam = torch.maximum(lam, 1 - lam) if pairs.folded else lam
         return lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
 
     def evidence(
@@ -149,6 +154,8 @@ class Trust(Stage):
     def _shown(self, pairs: Pairs, lam: Tensor) -> Mixture:
         """The samples that a look is at, as they are: a part of the batch, with all that wait, where the others are
         judged in the step's own pass; otherwise the whole. lam: (B,)."""
+        if pairs.labelled is not None:
+            return Mixture.alone(torch.arange(pairs.labelled, device=lam.device), lam)
         n = math.ceil(self.fraction * len(lam))
         part = min(n, max(FEWEST, math.ceil(PART * n)))
         if pairs.index is None or not self.hears_enough or part == n:
@@ -184,7 +191,7 @@ class Trust(Stage):
             self.unmatched = 0
         self.looks += len(everyone)
         self.learned_steps += 1
-        self._divide()
+        self._divide(len(self.samples.visits) if pairs.labelled is None else self.samples.count)
         return log_p
 
     def _learn_meta(self, batch: Evidence, meta: Evidence, pairs: Pairs, seen: int) -> None:
@@ -197,9 +204,10 @@ class Trust(Stage):
         gain = (batch.gain / self._unit(batch, meta)).nan_to_num(0.0, 0.0, 0.0)
         self.balance.learn(pairs.labels, gain, pairs.meta_labels)
 
-    def _divide(self) -> None:
-        """Once all samples have been looked at twice, and whenever half of them have been again."""
-        room = len(self.samples.visits) + len(self.samples.recent_labels)
+    def _divide(self, numbered: int) -> None:
+        """Once all samples have been looked at twice, and whenever half of them have been again. numbered: how many
+        there are with an index."""
+        room = numbered + len(self.samples.recent_labels)
         wanted = room * (FIRST_LOOKS if self.division.fit is None else 0.5)
         if self.steps >= WARM_UP and self.looks >= wanted:
             log_p, labels = self.samples.known
@@ -207,11 +215,11 @@ class Trust(Stage):
             self.looks = 0
 
     def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs, shown: int) -> None:
-        """Samples without an index cannot wait: the meta images, which are not trained on, stand for them. shown: how
-        many samples the step has, of which `pairs` may be a part."""
+        """Samples without an index cannot wait: the meta images, which are not trained on, stand for them. Beside
+        unlabelled samples nothing tells. shown: how many samples the step has, of which `pairs` may be a part."""
         losses, labels = world.gathered(batch.losses(pairs.labels)), world.gathered(label_columns(pairs.labels))
         wrong = min(1.0, BLENDED_PER_WRONG * self.distrust * self.division.share)
-        if pairs.index is not None:
+        if pairs.index is not None and pairs.labelled is None:
             index = world.gathered(pairs.index)
             self.samples.make_room(index, columns := min(batch.log_p.shape[1], WIDE))
             waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
@@ -219,7 +227,7 @@ class Trust(Stage):
             right = 1 - self.division.strength if self.division.watched else 0.0
             known, classes = len(self.samples.visits), batch.log_p.shape[1]
             anew = self.amount.learn(Look(trained, waits, known, shown, classes, wrong, right))
-        elif meta is not None and pairs.meta_labels is not None:
+        elif meta is not None and pairs.meta_labels is not None and pairs.labelled is None:
             stand_in = (meta.losses(pairs.meta_labels), label_columns(pairs.meta_labels))
             held, held_labels = map(world.gathered, stand_in)
             anew = self.amount.learn(Look((losses, labels), (held, held_labels), wrong=wrong))

@@ -6,12 +6,12 @@ from metamixup.mixing import Mixture, Pairs
 from metamixup.policy.cutmix import Regions
 
 
-def done(lam, partner, index=None, images=None, mixture=Mixture, **more):
+def done(lam, partner, index=None, mixture=Mixture, **more):
     n = len(lam)
     index = torch.arange(100, 100 + n) if index is None else index
     pairs = Pairs(torch.tensor(partner), torch.zeros(n, 2), index)
     made = mixture(torch.tensor(lam), torch.tensor(partner), **more)
-    return joined([StepResult({}, 0.0, 0.1, pairs, made, n if images is None else images, {})])
+    return joined([StepResult({}, 0.0, 0.1, pairs, made, n, {})])
 
 
 def test_the_most_and_the_least_mixed_of_all_steps_are_kept():
@@ -52,7 +52,7 @@ def test_a_fixed_lambda_has_no_extremes():
 
 def test_unlabelled_pairs_self_pairs_and_boxes_are_left_out():
     extremes = Extremes()
-    extremes.add(done([0.5, 0.4, 0.3, 0.2], [1, 0, 3, 2], images=2))
+    extremes.add(done([0.5, 0.4, 0.3, 0.2], [1, 0, 3, 2], torch.tensor([100, 101, -1, -1])))
     extremes.add(done([0.5, 0.5], [0, 1]))
     extremes.add(done([0.5, 0.1], [1, 0], mixture=Regions, keep=torch.ones(2, 4, 4, dtype=torch.bool)))
     assert extremes.line()["most"] == [[100, 101, 0.5], [101, 100, 0.4]]

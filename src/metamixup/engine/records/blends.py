@@ -41,11 +41,7 @@ def _index(result: StepResult) -> Tensor:
     index = result.pairs.index
     if index is None or type(result.mixture) is not Mixture:
         return torch.full_like(result.mixture.partner, -1)
-    return (
-        index
-        if len(index) <= result.images
-        else torch.cat([index[: result.images], -torch.ones_like(index[result.images :])])
-    )
+    return index
 
 
 class Extremes:

@@ -37,7 +37,8 @@ class EpochRecord:
         if len(self.pending) >= COUNTED_TOGETHER:
             self.count_pending()
         if self.wrong is not None and result.pairs.index is not None:
-            wrong, lam = self.wrong[result.pairs.index.cpu()].float(), result.mixture.lam.cpu()
+            index, lam = result.pairs.index.cpu(), result.mixture.lam.cpu()
+            wrong = torch.where(index < 0, 0.0, self.wrong[index].float())
             self.wrong_weight += float((lam * wrong + (1 - lam) * wrong[result.mixture.partner.cpu()]).sum())
         self.steps += 1
         self.images += result.images
