@@ -138,6 +138,7 @@ def test_decisions_follow_the_file_and_not_its_rank(page, opened):
     view = opened(page)
     view.page.keyboard.press("c")
     view.page.keyboard.press("s")
+    assert view.page.inner_text("#done") == "1 labels decided, 1 skipped"
 
     def reopened(found, pixels) -> str:
         write_audit_page(found, pixels, page)
