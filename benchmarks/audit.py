@@ -4,9 +4,11 @@ python benchmarks/audit.py --seeds 3 --out results/audit.jsonl [--tasks digits-2
 
 Every line of the file is one task with one seed: average precision and AUROC for wrong labels by our P(wrong) and by
 cleanlab's label quality, the share of wrong labels that each estimates, and CPU seconds: of the networks, which both
-need, and of what each does with their answers; ours includes the search for neighbours. `in_sample` is our score from a
-network that was trained on the labels that it judges: what out-of-sample predictions are worth. Finished lines are not
-made again. Needs the extra `bench`.
+need, and of what each does with their answers. `ours` judges the labels, with the search for neighbours; `cleanlab` are
+its two functions that do that, `datalab` is its Datalab asked for wrong labels alone. `ours_all` and `datalab_all` look
+for near duplicates and for images of no class besides. `in_sample` is our score from a network that was trained on the
+labels that it judges: what out-of-sample predictions are worth. Finished lines are not made again. Needs the extra
+`bench`.
 """
 
 import argparse
@@ -15,13 +17,16 @@ import json
 import os
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
+from statistics import median
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import torch
+from cleanlab import Datalab
 from cleanlab.count import num_label_issues
 from cleanlab.rank import get_label_quality_scores
 from sklearn.datasets import load_breast_cancer
@@ -30,23 +35,33 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor, nn
 
 from metamixup import __version__, data
-from metamixup.audit import cross_validation
-from metamixup.audit.audit import MODEL, fitting_plan, inputs_of, maker
-from metamixup.audit.cross_validation import Inputs, Plan, Predictions, look, neighbours, out_of_sample, train
-from metamixup.audit.images import from_set
+from metamixup.audit.audit import MODEL, fitting_plan, inputs_of, listed, maker
+from metamixup.audit.cross_validation import (
+    Fold,
+    Inputs,
+    Plan,
+    Predictions,
+    among_their_fold,
+    held_out,
+    look,
+    train,
+)
+from metamixup.audit.findings import Audit
+from metamixup.audit.images import Labelled, from_set
 from metamixup.audit.judge import Judgement, judge
 from metamixup.data.corrupt import replace_labels, swap_neighbours
 from metamixup.data.relabel import read_labels
 from metamixup.engine.records.summary import processor
 from metamixup.seeding import derived_generator
 
+REPEATS = 5  # of what is timed in milliseconds
 FIRST = 100  # samples that a person looks at, and how many of them have a wrong label
 LIBRARIES = ("numpy", "scipy.stats", "sklearn.metrics", "torch.nn.functional", "typing", "pathlib")
 
 
 @dataclass(frozen=True)
 class Task:
-    """inputs: samples by index; truth: their right labels; given: those to be audited."""
+    """inputs: samples by index; truth: their right labels; given: those to be audited; found: them as images."""
 
     make: Callable[[], nn.Module]
     inputs: Inputs
@@ -54,6 +69,7 @@ class Task:
     given: Tensor
     classes: int
     plan: Plan
+    found: Labelled | None = None
 
 
 class Mlp(nn.Module):
@@ -68,15 +84,19 @@ class Mlp(nn.Module):
         return self.classifier(self.features(x))
 
 
+def of_images(right: Labelled, given: Tensor, model: str) -> Task:
+    plan, found = fitting_plan(right), replace(right, labels=given)
+    return Task(maker(right, model), inputs_of(right), right.labels, given, len(right.classes), plan, found)
+
+
 def images(name: str, spoil: Callable[..., Any], share: float, size: int | None = None) -> Callable[[int], Task]:
     def make(seed: int) -> Task:
         found = from_set(data.load(name))
         if size is not None:
             chosen = torch.randperm(len(found.labels), generator=torch.Generator().manual_seed(seed))[:size]
             found = replace(found, images=found.images[chosen], labels=found.labels[chosen])
-        classes = len(found.classes)
-        given, _ = spoil(found.labels, classes, share, seed) if share else (found.labels, None)
-        return Task(maker(found, MODEL), inputs_of(found), found.labels, given, classes, fitting_plan(found))
+        given, _ = spoil(found.labels, len(found.classes), share, seed) if share else (found.labels, None)
+        return of_images(found, given, MODEL)
 
     return make
 
@@ -90,7 +110,7 @@ def people(name: str, labels: str, size: int, model: str) -> Callable[[int], Tas
         given = read_labels(str(Path(os.environ["METAMIXUP_DATA"]) / labels), whole)
         chosen = torch.randperm(len(given), generator=torch.Generator().manual_seed(seed))[:size]
         found = replace(found, images=found.images[chosen], labels=found.labels[chosen])
-        return Task(maker(found, model), inputs_of(found), found.labels, given[chosen], 10, fitting_plan(found))
+        return of_images(found, given[chosen], model)
 
     return make
 
@@ -142,40 +162,88 @@ TASKS: dict[str, Callable[[int], Task]] = {
 }
 
 
-class Timed:
-    """Does its work as before, and adds up the CPU seconds that it takes."""
+@dataclass(frozen=True)
+class Answers:
+    """What the networks say: of each fold by the one that was not trained on it, and of all samples by one that was.
+    seconds: CPU time of the former."""
 
-    def __init__(self, work: Callable[..., Any]):
-        self.work, self.seconds = work, 0.0
-
-    def __call__(self, *given: Any) -> Any:
-        started = time.process_time()
-        found = self.work(*given)
-        self.seconds += time.process_time() - started
-        return found
+    folds: list[Fold]
+    seconds: float
+    by_heart: list[Fold]
 
 
-def predict(task: Task, seed: int, kept: Path | None) -> tuple[Predictions, dict[str, float]]:
-    """What the networks say, and the CPU seconds that it took; read from `kept` where it is there."""
+def answers(task: Task, seed: int, in_sample: bool, kept: Path | None) -> Answers:
+    """Read from `kept` where it is there."""
     if kept is not None and kept.exists():
-        stored = torch.load(kept, weights_only=True)
-        return Predictions(**stored["seen"]), stored["seconds"]
-    look_around, look = Timed(neighbours), Timed(out_of_sample)
-    with mock.patch.object(cross_validation, "neighbours", look_around):
-        seen = look(task.make, task.inputs, task.given, task.classes, task.plan, seed)
-    seconds = {"networks": look.seconds - look_around.seconds, "neighbours": look_around.seconds}
+        return Answers(**torch.load(kept, weights_only=True))
+    started = time.process_time()
+    folds = list(held_out(task.make, task.inputs, task.given, task.classes, task.plan, seed))
+    found = Answers(folds, time.process_time() - started, [by_heart(task, seed)] if in_sample else [])
     if kept is not None:
-        torch.save({"seen": vars(seen), "seconds": seconds, "given": task.given, "truth": task.truth}, kept)
-    return seen, seconds
+        torch.save(vars(found), kept)
+    return found
+
+
+def by_heart(task: Task, seed: int) -> Fold:
+    """One network, trained on all samples and labels that it then judges."""
+    torch.manual_seed(seed)
+    model, index = task.make(), torch.arange(len(task.given))
+    for _ in train(model, task.inputs, task.given, index, task.classes, task.plan, derived_generator(seed, "all")):
+        pass
+    return index, *look(model, task.inputs, index)
+
+
+def judged_labels(folds: list[Fold], task: Task, seed: int) -> tuple[Predictions, Judgement]:
+    seen = among_their_fold(folds, task.given, task.classes)
+    return seen, judge(seen, task.given, seed)
+
+
+def whole_audit(folds: list[Fold], task: Task, seed: int) -> Audit | None:
+    """Duplicates and images of no class too; of tables and texts there is none."""
+    seen, judged = judged_labels(folds, task, seed)
+    return task.found and listed(task.found, judged, seen)
+
+
+def by_datalab(labels: np.ndarray, p: np.ndarray, features: np.ndarray | None) -> Datalab:
+    """Wrong labels; with features near duplicates and outliers too."""
+    kinds = ("label",) if features is None else ("label", "near_duplicate", "outlier")
+    lab = Datalab({"label": labels}, label_name="label", task="classification", verbosity=0)
+    with redirect_stdout(StringIO()):
+        lab.find_issues(pred_probs=p, features=features, issue_types={kind: {} for kind in kinds})
+    return lab
+
+
+def features_of(folds: list[Fold]) -> np.ndarray:
+    """(N, F) in the order of the samples."""
+    held, _, features = (torch.cat(column) for column in zip(*folds, strict=True))
+    return features[held.argsort()].numpy()
+
+
+def timed(work: Callable[..., Any], *given: Any) -> tuple[Any, float]:
+    """What it gives, and its CPU seconds: the median of REPEATS, after one that warms up."""
+    seconds, found = [], work(*given)
+    for _ in range(REPEATS):
+        started = time.process_time()
+        work(*given)
+        seconds.append(time.process_time() - started)
+    return found, median(seconds)
 
 
 def measure(task: Task, seed: int, in_sample: bool, kept: Path | None) -> dict[str, Any]:
-    seen, seconds = predict(task, seed, kept)
-    ours, theirs = Timed(judge), Timed(by_cleanlab)
-    judged = ours(seen, task.given, seed)
+    said = answers(task, seed, in_sample, kept)
+    (seen, judged), ours = timed(judged_labels, said.folds, task, seed)
     p, labels, wrong = probabilities(seen.log_p), task.given.numpy(), (task.given != task.truth).numpy()
-    quality, issues = theirs(labels, p)
+    (quality, issues), theirs = timed(by_cleanlab, labels, p)
     margin = get_label_quality_scores(labels, p, method="normalized_margin")
+    seconds = {
+        "networks": said.seconds,
+        "ours": ours,
+        "cleanlab": theirs,
+        "datalab": timed(by_datalab, labels, p, None)[1],
+    }
+    if task.found:
+        seconds["ours_all"] = timed(whole_audit, said.folds, task, seed)[1]
+        seconds["datalab_all"] = timed(by_datalab, labels, p, features_of(said.folds))[1]
     return {
         "samples": len(labels),
         "true_share": round(float(wrong.mean()), 4),
@@ -185,12 +253,8 @@ def measure(task: Task, seed: int, in_sample: bool, kept: Path | None) -> dict[s
         "cleanlab": {**scores(wrong, 1 - quality), "share": round(float(issues / len(labels)), 4)},
         "cleanlab_margin": scores(wrong, 1 - margin),
         "tenths": tenths(task, seen, judged),
-        "in_sample": scores(wrong, by_heart(task, seed).wrong.numpy()) if in_sample else {},
-        "cpu_seconds": {
-            "networks": round(seconds["networks"], 2),
-            "ours": round(seconds["neighbours"] + ours.seconds, 4),
-            "cleanlab": round(theirs.seconds, 4),
-        },
+        "in_sample": scores(wrong, judged_labels(said.by_heart, task, seed)[1].wrong.numpy()) if said.by_heart else {},
+        "cpu_seconds": {name: round(value, 4) for name, value in seconds.items()},
     }
 
 
@@ -206,16 +270,6 @@ def tenths(task: Task, seen: Predictions, judged: Judgement) -> dict[str, list[f
     parts = sure.argsort(descending=True, stable=True).chunk(10)
     told = {"wrong": task.given != task.truth, "found": judged.wrong, "recognised": said == task.truth}
     return {name: [round(float(values[part].double().mean()), 4) for part in parts] for name, values in told.items()}
-
-
-def by_heart(task: Task, seed: int) -> Judgement:
-    """One network, trained on all samples and labels that it then judges."""
-    torch.manual_seed(seed)
-    model, index = task.make(), torch.arange(len(task.given))
-    for _ in train(model, task.inputs, task.given, index, task.classes, task.plan, derived_generator(seed, "all")):
-        pass
-    log_p, features = look(model, task.inputs, index)
-    return judge(Predictions(log_p, *neighbours(features, task.given, task.classes)), task.given, seed)
 
 
 def probabilities(log_p: Tensor) -> np.ndarray:

@@ -36,9 +36,10 @@ def tenths_table(records: Path) -> str:
 
 
 def cost_table(records: Path) -> str:
-    """CPU seconds of both: the same networks, and what each does with their answers."""
-    head = ("CPU seconds", "networks", "judging", "cleanlab", "in all", "with cleanlab", "difference", "seeds")
-    return as_markdown(TextTable(head, [_costs(name, own) for name, own in _by_task(records).items()]))
+    """CPU seconds: of the same networks, and of what each does with their answers."""
+    head = ("CPU seconds", "networks", "labels", "cleanlab", "difference", "Datalab")
+    rows = [_costs(name, own) for name, own in _by_task(records).items()]
+    return as_markdown(TextTable((*head, "all three kinds", "Datalab", "seeds"), rows))
 
 
 def _by_task(records: Path) -> dict[str, list[dict[str, Any]]]:
@@ -71,11 +72,11 @@ def _costs(name: str, own: Records) -> list[str]:
     networks, ours, theirs = (
         fmean(record["cpu_seconds"][part] for record in own) for part in ("networks", "ours", "cleanlab")
     )
-    totals = networks + ours, networks + theirs
     return [
         *(name, f"{networks:.2f}", f"{ours:.3f}", f"{theirs:.3f}"),
-        *(f"{total:.2f}" for total in totals),
-        *(f"{totals[0] / totals[1] - 1:+.2%}", str(len(own))),
+        f"{(networks + ours) / (networks + theirs) - 1:+.2%}",
+        *(_mean(own, "cpu_seconds", part, ".3f") for part in ("datalab", "ours_all", "datalab_all")),
+        str(len(own)),
     ]
 
 

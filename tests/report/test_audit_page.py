@@ -10,6 +10,7 @@ from metamixup.audit.findings import Audit, Finding
 from metamixup.report.audit import write_audit_page
 
 CLASSES = ("ant", "bee", "=cow")
+POLL = 50  # milliseconds; by default it is asked at every frame, and a window behind another draws none
 
 
 def audit(count: int) -> Audit:
@@ -53,9 +54,7 @@ def test_confirm_relabel_skip_and_save(page, opened, tmp_path):
         ["a/<i>1.png", "'=cow", "relabelled", "suspicion"],
         ["a/<i>2.png", "bee", "relabelled", "suspicion"],
     ]
-    view.page.reload()
-    view.page.wait_for_selector("html[data-ready=true]", state="attached")
-    assert view.page.inner_text("#done") == "3 labels decided, 1 skipped"
+    assert reloaded(view) == "3 labels decided, 1 skipped"
     assert view.complaints == []
     assert [url for url in view.left if not url.startswith("blob:")] == []
 
@@ -102,6 +101,36 @@ def test_fifty_thousand_images_are_decoded_as_they_are_seen(opened, tmp_path):
     view.page.wait_for_selector("#large[data-drawn='49999']")
 
 
+def reloaded(view) -> str:
+    view.page.reload()
+    view.page.wait_for_selector("html[data-ready=true]", state="attached")
+    return view.page.inner_text("#done")
+
+
+def test_decisions_in_two_windows_are_all_kept(page, opened):
+    view = opened(page)
+    other = view.context.new_page()
+    other.goto(view.address)
+    view.page.keyboard.press("c")
+    other.wait_for_function("0 in verdicts", polling=POLL)  # told by the first window
+    other.evaluate("at = 5; actions.s()")
+    view.page.wait_for_function("5 in verdicts", polling=POLL)
+    other.evaluate("at = 5; actions.u()")
+    view.page.wait_for_function("!(5 in verdicts)", polling=POLL)
+    other.evaluate("delete verdicts[0]; at = 7; actions.c()")  # this window does not know of the first decision
+    other.close()
+    assert reloaded(view) == "2 labels decided, 0 skipped"
+
+
+def test_a_browser_that_keeps_nothing_is_told_of(page, opened):
+    view = opened(page)
+    assert "is kept in this browser" in view.page.inner_text("#kept")
+    view.page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
+    view.page.keyboard.press("c")
+    assert "keeps nothing" in view.page.inner_text("#kept")
+    assert view.page.inner_text("#done") == "1 labels decided, 0 skipped"
+
+
 def test_decisions_follow_the_file_and_not_its_rank(page, opened):
     """Another run on the same images ranks them otherwise; and other images may have the same names."""
     images, first = torch.randint(256, (300, 3, 8, 8), dtype=torch.uint8), audit(300)
@@ -109,12 +138,11 @@ def test_decisions_follow_the_file_and_not_its_rank(page, opened):
     view = opened(page)
     view.page.keyboard.press("c")
     view.page.keyboard.press("s")
+    assert view.page.inner_text("#done") == "1 labels decided, 1 skipped"
 
     def reopened(found, pixels) -> str:
         write_audit_page(found, pixels, page)
-        view.page.reload()
-        view.page.wait_for_selector("html[data-ready=true]", state="attached")
-        return view.page.inner_text("#done")
+        return reloaded(view)
 
     second = replace(first, findings=first.findings[::-1])
     assert reopened(second, images) == "1 labels decided, 1 skipped"

@@ -5,7 +5,7 @@ The samples are dealt into folds; for each fold a small network is trained by Mi
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +16,7 @@ from metamixup.policy.beta import sample_beta
 from metamixup.seeding import derived_generator, derived_seed
 
 Inputs = Callable[[Tensor, torch.Generator | None], Tensor]  # samples by index, augmented if a generator is given
+Fold = tuple[Tensor, Tensor, Tensor]  # positions, (n,); log p, (n, C); features, (n, F)
 BATCH, LOOK, NEAREST = 64, 500, 20
 
 
@@ -58,22 +59,40 @@ def out_of_sample(
     plan: Plan,
     seed: int = 0,
     heard: Callable[[float], None] = lambda share: None,
-) -> "Predictions":
-    """Of every sample by the network that was not trained on it: log p, (N, C); and where it lies among the others of
-    its fold, their labels' votes, (N, C), and its distance from them, (N,).
+) -> Predictions:
+    """Of every sample by the network that was not trained on it.
 
     labels: (N,); heard: is told the share that is done.
     """
+    return among_their_fold(held_out(make, inputs, labels, num_classes, plan, seed, heard), labels, num_classes)
+
+
+def held_out(
+    make: Callable[[], nn.Module],
+    inputs: Inputs,
+    labels: Tensor,
+    num_classes: int,
+    plan: Plan,
+    seed: int = 0,
+    heard: Callable[[float], None] = lambda share: None,
+) -> Iterator[Fold]:
+    """Each fold, seen by the network that was trained on the others."""
     fold = deal(labels, plan.folds, seed)
-    log_p, votes = torch.empty(2, len(labels), num_classes)
-    distance = torch.empty(len(labels))
     for k in range(plan.folds):
         torch.manual_seed(derived_seed(seed, "audit", k))
         model, rest = make(), (fold != k).nonzero()[:, 0]
         for done in train(model, inputs, labels, rest, num_classes, plan, derived_generator(seed, "fold", k)):
             heard((k + done) / plan.folds)
         held = (fold == k).nonzero()[:, 0]
-        log_p[held], features = look(model, inputs, held)
+        yield held, *look(model, inputs, held)
+
+
+def among_their_fold(folds: Iterable[Fold], labels: Tensor, num_classes: int) -> Predictions:
+    """Every sample is compared with the others of its fold: features of two networks are not alike. labels: (N,)."""
+    log_p, votes = torch.empty(2, len(labels), num_classes)
+    distance = torch.empty(len(labels))
+    for held, said, features in folds:
+        log_p[held] = said
         votes[held], distance[held] = neighbours(features, labels[held], num_classes)
     return Predictions(log_p, votes, distance)
 

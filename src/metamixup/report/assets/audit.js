@@ -1,20 +1,20 @@
 // Decide on labels one by one. `verdicts` holds position → class (the given one: confirmed), or −1 for skipped. They are
-// kept by file: another audit of the same images has another order.
+// kept by file: another audit of the same images has another order. Each has a key of its own: whatever this page failed to
+// read, or another window decided, is not overwritten.
 const find = id => document.getElementById(id);
-const store = `metamixup-audit/${data.key}`;
+const store = `metamixup-audit/${data.key}/`;
 const PAGE = 120;
 const pictures = [];
 const verdicts = {};
 let shown = [], at = 0, shuffled;
-function recall() {
-  let kept;
-  try { kept = new Map(JSON.parse(localStorage.getItem(store))); } catch { kept = new Map(); }
-  data.files.forEach((file, k) => { if (kept.has(file)) verdicts[k] = kept.get(file); });
-}
-function keep() {
-  const kept = Object.entries(verdicts).map(([k, verdict]) => [data.files[k], verdict]);
-  try { localStorage.setItem(store, JSON.stringify(kept)); } catch { /* a browser that keeps nothing */ }
-}
+function learn(k, verdict) { if (verdict === null) delete verdicts[k]; else verdicts[k] = Number(verdict); }
+function stored(work) { try { work(); } catch { find("kept").textContent = "This browser keeps nothing: save labels.csv before you leave."; } }
+const recall = () => stored(() => data.files.forEach((file, k) => learn(k, localStorage.getItem(store + file))));
+const keep = k => stored(() => k in verdicts ? localStorage.setItem(store + data.files[k], verdicts[k]) : localStorage.removeItem(store + data.files[k]));
+addEventListener("storage", ({ key, newValue }) => {
+  const k = key?.startsWith(store) ? data.files.indexOf(key.slice(store.length)) : -1;
+  if (k >= 0) { learn(k, newValue); show(); }
+});
 
 // A sheet is decoded when one of its thumbnails is drawn for the first time. All but the first stand at the page's end, and
 // may not have been read to theirs while the page loads.
@@ -99,8 +99,10 @@ function show() {
 }
 function decide(verdict) {
   if (!shown.length) return;
-  if (verdict === null) delete verdicts[shown[at]]; else { verdicts[shown[at]] = verdict; at += 1; }
-  keep(); show();
+  const item = shown[at];
+  learn(item, verdict); keep(item);
+  if (verdict !== null) at += 1;
+  show();
 }
 // A spreadsheet would run a text that begins like a formula.
 const cell = text => { const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe; };
