@@ -121,7 +121,7 @@ def test_a_handful_of_clean_labels_does_not_prove_that_distrust_is_right():
 
 def test_few_clean_samples_are_enough_where_labels_fall_clearly_into_two_kinds():
     """They leave it open how far the network can be believed, and hence how many labels are wrong; not which."""
-    log_p, labels, _, wrong = made(1000, wrong=0.13, skill=6.0, unsure=4.0)
+    log_p, labels, _, _ = made(1000, wrong=0.13, skill=6.0, unsure=4.0)
     few, right, _, _ = made(12, wrong=0.0, skill=6.0, unsure=4.0, seed=9)
     division = divided(log_p, labels, (few, right))
     assert division.shares[-1] < 0.04 < 0.09 < division.share
