@@ -35,7 +35,8 @@ def train(
 
     Raises Interrupted after a signal and Diverged when the loss is no longer finite. The caller holds the folder's
     lock and has written its config; one that listens to signals already hands its `interrupt` over. `before_summary`
-    is called at the end, just before summary.json, which marks a finished run, is written; what it returns goes there.
+    is called at the end, just before summary.json, which marks a finished run, is written; what it returns goes there,
+    `remarks` beside the others.
     """
     loop = Loop(training, folder, runtime, listeners, before_summary)
     if interrupt is not None:
@@ -196,7 +197,8 @@ class Loop:
         more = self.before_summary()
 
         def write() -> dict[str, Any]:
-            summary = summarise(self.training, name, cut_back(self.folder.metrics, self.step)) | more
+            summary = summarise(self.training, name, cut_back(self.folder.metrics, self.step))
+            summary |= more | {"remarks": summary["remarks"] + more.get("remarks", [])}
             self.folder.write_summary(summary)
             return summary
 

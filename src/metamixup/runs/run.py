@@ -15,6 +15,7 @@ from metamixup.engine.runtime import Runtime
 from metamixup.errors import UserError
 from metamixup.runs.beforehand import told_before
 from metamixup.runs.gallery import write_gallery
+from metamixup.runs.lost_classes import lost_classes
 from metamixup.runs.saved import load_weights, save_split, save_whitening
 from metamixup.runs.temperature import temperature
 from metamixup.settings.build import build_data, build_model, build_training, test_set
@@ -103,7 +104,7 @@ def _prepared(
         with runtime.autocast():
             logits, labels = predict(training.evaluated()[1], tested, runtime)
         write_gallery(folder, training, found, logits, labels)
-        return {"temperature": temperature(logits, labels)}
+        return {"temperature": temperature(logits, labels), "remarks": lost_classes(training.stage, found.classes)}
 
     def go() -> dict[str, Any]:
         save_split(folder, training.split)
