@@ -84,6 +84,8 @@ def main() -> None:
     torch.set_num_threads(1)
     loops = [turns(chosen.model, chosen.batch, chosen.epochs, chosen.images, kind) for kind in ("TrustMix", "MixUp")]
     pairs = list(zip(*loops, strict=True))[1:]  # the first turn warms up
+    if not pairs:
+        parser.error(f"{2 * TURN} steps at least: more --epochs or --images, or a smaller --batch")
     ours, mixups = map(sum, zip(*pairs, strict=True))
     steps, ratios = TURN * len(pairs), ", ".join(f"{a / b:.2f}" for a, b in pairs)
     print(f"{chosen.model}, batches of {chosen.batch}, {steps} steps: {ours / mixups:.3f} MixUp steps a step", end=" ")

@@ -59,6 +59,15 @@ def test_the_core_runs_with_torch_and_numpy_alone(built, tmp_path):
     assert done.stdout.split() == [str(tmp_path / "site" / "metamixup" / "__init__.py"), __version__]
 
 
+@pytest.mark.parametrize("command", [["--help"], ["train", "--data", "digits"]])
+def test_a_core_installation_answers_the_command_with_the_line_that_installs_it(command):
+    code = CORE_ONLY + f"sys.path.insert(0, {str(ROOT / 'src')!r})\n" + "from metamixup.cli import main\n"
+    code += f"main({command!r})"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "error: typer is not installed; pip install 'metamixup[cli]'\n"
+
+
 def test_what_is_in_the_wheel(built):
     (wheel,) = built.glob("*.whl")
     files = set(zipfile.ZipFile(wheel).namelist())

@@ -1,5 +1,7 @@
 """`metamixup data`: ls, check, peek."""
 
+import shlex
+
 import numpy as np
 import pytest
 from data.formats import encoded, picture, write_mnist, write_photos
@@ -44,6 +46,23 @@ def test_check_counts_and_names_what_is_wrong(tmp_path, capsys):
     assert "damaged: 1" in told
     assert "train/dog/9.png" in told
     assert "left out, since only JPEG, PNG and WebP are read: 1\n  train/dog/9.heic" in told
+
+
+def test_the_error_about_a_damaged_photo_tells_the_command_to_go_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "my photos"
+    write_photos(root, count=8)
+    (root / "cat" / "broken.jpg").write_bytes(b"")
+    train = ["train", "--data", str(root), "--out", "run", "--epochs", "1", "--batch-size", "8", "--model", "cnn-bn"]
+    assert run(train) == 2
+    error = capsys.readouterr().err
+    assert "broken.jpg: the file is empty" in error
+    command = shlex.split(error.rpartition("metamixup ")[2])
+    assert command == ["data", "check", str(root), "--set-aside", "damaged"]
+    assert run(command) == 0
+    assert "moved to damaged: 1" in capsys.readouterr().out
+    assert (tmp_path / "damaged" / "cat" / "broken.jpg").exists()
+    assert run(train) == 0
 
 
 def test_check_of_a_named_set_and_of_nothing(tmp_path, capsys):

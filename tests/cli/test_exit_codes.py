@@ -15,6 +15,7 @@ MISTAKES = {
     "train --method metamixup-paper": "is called 'metamixup' now",
     "train --model cnn33": "unknown model 'cnn33'; did you mean 'cnn3'?",
     "train --data digit": "unknown data set 'digit'; did you mean 'digits'?",
+    "train --data photo": "no folder or file of that name here",
     "train --policy betta": "did you mean 'beta'?",
     "train --estimator heat": "did you mean 'head'?",
     "train --projection paper": "policy.projection does not apply to policy 'trust'",

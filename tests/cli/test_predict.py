@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import math
+import shutil
 
 import pytest
 import safetensors.torch
@@ -89,6 +91,31 @@ def test_nothing_to_look_at_is_a_mistake(trained, tmp_path, capsys, what):
 def test_a_folder_that_holds_no_run(tmp_path, dark, capsys):
     assert run(["predict", str(tmp_path), str(dark)]) == 2
     assert "no finished run" in capsys.readouterr().err
+
+
+def test_a_run_is_as_sure_of_new_photos_as_its_test_images_were_right(trained, dark, tmp_path, capsys):
+    """Twelve test images, all right: by Laplace's rule 13 of 14."""
+
+    def probability(folder):
+        assert run(["predict", str(folder), str(dark), "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)[0]["probability"]
+
+    copy = tmp_path / "copy"
+    shutil.copytree(trained, copy)
+    summary = json.loads((copy / "summary.json").read_text())
+    assert summary["test_error"] == 0
+    (copy / "summary.json").write_text(json.dumps(summary | {"temperature": 1.0}))
+    raw = probability(copy)
+    assert probability(trained) == pytest.approx(_softened(raw, summary["temperature"]), abs=1e-4)
+    (copy / "summary.json").write_text(json.dumps(summary | {"temperature": 0.0}))
+    assert run(["predict", str(copy), str(dark)]) == 2
+    assert "its temperature is '0.0'" in capsys.readouterr().err
+
+
+def _softened(probability: float, temperature: float) -> float:
+    """Of two classes."""
+    logit = math.log(probability / (1 - probability)) / temperature
+    return 1 / (1 + math.exp(-logit))
 
 
 def test_the_split_is_kept_with_the_run(trained):

@@ -1,8 +1,10 @@
 import numpy as np
+import pytest
 from data.formats import encoded, picture, write_photos
 
 from metamixup.data import from_arrays
-from metamixup.data.check import check_folder, check_set
+from metamixup.data.check import check_folder, check_set, set_aside
+from metamixup.errors import UserError
 
 
 def test_counts_damage_and_duplicates_of_a_folder(tmp_path):
@@ -14,7 +16,8 @@ def test_counts_damage_and_duplicates_of_a_folder(tmp_path):
     found = check_folder(tmp_path)
     assert found.histogram == [("cat", 40, 3), ("dog", 40, 0)]
     assert found.shape == (3, 64, 64)
-    assert [("bad.png" in text, "void.png" in text) for text in found.damaged] == [(False, True), (True, False)]
+    assert [path.name for path in found.damaged] == ["[red]void.png", "bad.png"]
+    assert all(path.name in problem for path, problem in found.damaged.items())
     assert found.duplicates == [("train/cat/0.png", "test/cat/0.png"), ("train/cat/1.png", "test/cat/1.png")]
 
 
@@ -26,3 +29,20 @@ def test_counts_and_duplicates_of_arrays():
     assert found.histogram == [("0", 5, 1), ("1", 5, 1)]
     assert found.duplicates == [("training image 3", "test image 0")]
     assert found.unlabelled == 10
+
+
+def test_files_that_are_set_aside_keep_their_places_and_replace_nothing(tmp_path):
+    root = tmp_path / "photos"
+    write_photos(root, count=4)
+    (root / "dog" / "trip").mkdir()
+    bad = root / "dog" / "trip" / "bad.png"
+    bad.write_bytes(b"broken")
+    with pytest.raises(UserError, match="lies in the data set"):
+        set_aside(root, [bad], root / "damaged")
+    set_aside(root, [bad], tmp_path / "aside")
+    assert (tmp_path / "aside" / "dog" / "trip" / "bad.png").read_bytes() == b"broken"
+    assert check_folder(root).damaged == {}
+    bad.write_bytes(b"another")
+    with pytest.raises(UserError, match="is there already"):
+        set_aside(root, [bad], tmp_path / "aside")
+    assert bad.exists()

@@ -131,7 +131,7 @@ def test_batches_may_be_dictionaries():
             return super().training_step((batch["features"], batch["labels"]), batch_idx)
 
     x, y = data(96)
-    rows = [{"features": a, "labels": b} for a, b in zip(x, y, strict=True)]
+    rows = [{"file": "a.jpg", "features": a, "labels": b} for a, b in zip(x, y, strict=True)]
     module, _ = fit(MetaMixUpCallback(data(30, seed=1), num_classes=3, module="net"), Named(), dataset=rows)
     assert module.seen[0][1].shape == (32, 3)
 

@@ -140,6 +140,37 @@ def test_dictionaries_are_blended_like_the_tensors_in_them():
     assert torch.equal(plain.outputs(model), named.outputs(model))
 
 
+def test_a_dictionary_may_hold_what_the_model_is_not_called_with():
+    torch.manual_seed(0)
+    model, rows = net(), list(range(24))
+    batch = {"name": [f"{i}.jpg" for i in rows], "id": torch.arange(24), "image": X, "target": Y, "index": rows}
+    plain = MetaMixUp(model, 3, meta=(X, Y), lr=0.1)(X, Y, rows)
+    mixed = MetaMixUp(model, 3, meta=({"id": Y, "image": X}, Y), lr=0.1)(batch)
+    assert torch.equal(plain.x, mixed.x["image"])
+    assert torch.equal(plain.outputs(model), mixed.outputs(model))
+
+
+class TwoInputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net()
+
+    def forward(self, image, depth=None):
+        return self.net(image if depth is None else image + depth)
+
+
+def test_parts_that_are_named_as_the_models_parameters_are_go_there():
+    batch = {"id": torch.arange(24), "depth": X, "image": X, "labels": Y}
+    mixed = MetaMixUp(TwoInputs(), 3, meta=(X, Y), lr=0.1)(batch)
+    assert sorted(mixed.x) == ["depth", "image"]
+
+
+@pytest.mark.parametrize("model", [net(), TwoInputs()])
+def test_parts_that_could_be_anything_are_told(model):
+    with pytest.raises(UserError, match=r"the batch has photo, other: name its parts .* mixer\(batch\['image'\]"):
+        MetaMixUp(model, 3, meta=(X, Y), lr=0.1)({"photo": X, "other": X, "labels": Y})
+
+
 def test_masks_cover_both_partners():
     x = {"input_ids": torch.arange(6).view(2, 3), "attention_mask": torch.tensor([[1, 1, 0], [1, 0, 0]])}
     found = covering(x, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0])))

@@ -1,5 +1,7 @@
 """The page in a real browser."""
 
+import json
+
 import pytest
 from invented import write_run
 
@@ -85,6 +87,20 @@ def test_markup_in_class_names_stays_text(tmp_path, opened):
     assert "hit" not in view.page.title()
     assert view.complaints == []
     assert view.left == []
+
+
+def test_a_run_without_mistakes_shows_what_is_right(tmp_path, opened):
+    run = write_run(tmp_path / "run", classes=3)
+    gallery = json.loads((run / "gallery.json").read_text())
+    gallery |= {"confusion": [[9, 0, 0], [0, 9, 0], [0, 0, 9]], "confused": [], "mistakes": []}
+    (run / "gallery.json").write_text(json.dumps(gallery))
+    write_page(run, tmp_path / "page.html")
+    view = opened(tmp_path / "page.html")
+    assert not view.page.is_checked("#mistakes-only")
+    assert view.page.inner_text("#confusion-top") == "100 % of a class"
+    view.page.check("#mistakes-only")
+    assert not view.page.is_visible("#confusion-top")
+    assert view.complaints == []
 
 
 def test_printing_uses_light_colours(page, opened):

@@ -42,10 +42,12 @@ def run(arguments: list[str]) -> int:
 
 
 def _carry_out(arguments: list[str]) -> int:
-    from metamixup.cli.app import app
+    from metamixup.cli.extras import needing
     from metamixup.errors import UserError
 
     try:
+        with needing("cli"):
+            from metamixup.cli.app import app
         _check_environment()
         return int(app([_from_home(argument) for argument in arguments], standalone_mode=False) or 0)
     except UserError as error:

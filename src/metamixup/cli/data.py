@@ -44,17 +44,25 @@ def _found(name: str, known: "Known", data_dir: str | None) -> str:
 
 
 @data.command()
-def check(name: Name, data_dir: DataDir = None, image_size: ImageSize = None) -> None:
+def check(
+    name: Name,
+    data_dir: DataDir = None,
+    image_size: ImageSize = None,
+    aside: Annotated[Path | None, typer.Option("--set-aside", help="Move damaged files to this folder.")] = None,
+) -> None:
     """Count images by class, name damaged files, find images that train and test share. Code 3: some are damaged."""
     from metamixup.data import load
-    from metamixup.data.check import check_folder, check_set
+    from metamixup.data.check import check_folder, check_set, set_aside
     from metamixup.data.known import known_data
 
     root = Path(name).expanduser()
     folder = name not in known_data() and root.is_dir()
     findings = check_folder(root, image_size) if folder else check_set(load(name, data_dir, image_size))
     _show(findings)
-    if findings.damaged:
+    if findings.damaged and aside is not None:
+        set_aside(root, findings.damaged, aside)
+        print(f"moved to {aside}: {len(findings.damaged)}")
+    elif findings.damaged:
         raise typer.Exit(3)
 
 
@@ -64,7 +72,7 @@ def _show(findings: "Findings") -> None:
     print(f"{findings.name}: {len(findings.histogram)} classes, images {channels}×{height}×{width}")
     print(f"{train} for training, {test} for testing, {findings.unlabelled} unlabelled")
     print_columns(("class", "training", "test"), [(name, str(a), str(b)) for name, a, b in findings.histogram])
-    _list("damaged", findings.damaged)
+    _list("damaged", list(findings.damaged.values()))
     if findings.left_out:
         _list("left out, since only JPEG, PNG and WebP are read", findings.left_out)
     _list("in the test set and in the training set", [f"{b} = {a}" for a, b in findings.duplicates])

@@ -1,6 +1,9 @@
 """What is in a data set and what is wrong with it: counts, damaged files, images shared by train and test."""
 
 import hashlib
+import os
+import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,18 +13,19 @@ from metamixup.data.folder.folder import image_shape, parts_of
 from metamixup.data.folder.tree import ImageFile, left_out, scan
 from metamixup.data.folder.workers import Decoded, decode_all
 from metamixup.data.images import DataSet, ImageSet
+from metamixup.errors import UserError
 
 
 @dataclass(frozen=True)
 class Findings:
-    """histogram: images of each class in the training and the test set; duplicates: (training, test) image names;
-    left_out: photos of kinds that are not read."""
+    """histogram: images of each class in the training and the test set; damaged: files by what is wrong with them;
+    duplicates: (training, test) image names; left_out: photos of kinds that are not read."""
 
     name: str
     shape: tuple[int, int, int]
     histogram: list[tuple[str, int, int]]
     unlabelled: int
-    damaged: list[str]
+    damaged: dict[Path, str]
     duplicates: list[tuple[str, str]]
     left_out: list[str] = field(default_factory=list)
 
@@ -30,7 +34,7 @@ def check_set(data: DataSet) -> Findings:
     rest = 0 if data.unlabelled is None else len(data.unlabelled)
     train, test = ([(f"{part} image {k}", d) for k, d in enumerate(_digests(images))] for part, images in _parts(data))
     histogram = _histogram(data.classes, data.train.labels.tolist(), data.test.labels.tolist())
-    return Findings(data.name, data.shape, histogram, rest, [], _shared(train, test))
+    return Findings(data.name, data.shape, histogram, rest, {}, _shared(train, test))
 
 
 def check_folder(root: Path, image_size: int | None = None) -> Findings:
@@ -45,8 +49,25 @@ def check_folder(root: Path, image_size: int | None = None) -> Findings:
     shared = _shared(
         *([(str(d.path.relative_to(root)), d.digest) for d in part if d.digest] for part in (first, second))
     )
-    damaged = [d.problem for d in decoded if d.problem]
+    damaged = {d.path: d.problem for d in decoded if d.problem}
     return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root))
+
+
+def set_aside(root: Path, files: Iterable[Path], to: Path) -> None:
+    """Move files out of a data set to the same places below another folder; nothing is replaced."""
+    root, to = root.absolute(), to.absolute()
+    if to.is_relative_to(root):
+        raise UserError(f"{to} lies in the data set; choose a folder outside of {root}")
+    moves = [(file, to / file.absolute().relative_to(root)) for file in files]
+    for _, target in moves:
+        if os.path.lexists(target):
+            raise UserError(f"{target} is there already; choose another folder")
+    try:
+        for file, target in moves:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(file, target)
+    except OSError as problem:
+        raise UserError(f"{file} cannot be moved to {target} ({problem})") from problem
 
 
 def _sound(files: list[ImageFile], decoded: list[Decoded]) -> list[int]:

@@ -137,7 +137,7 @@ def _load_path(text: str, image_size: int | None, progress: Progress | None) -> 
     if not path.exists():
         if "/" in text or path.suffix in FILES:
             raise DataError(f"{text}: no such file or folder")
-        raise unknown("data set", text, known_data())
+        raise UserError(f"no folder or file of that name here, and {unknown('data set', text, known_data())}")
     if path.suffix not in FILES:
         raise DataError(f"{path}: not a data set: expected a folder of images or a file in {', '.join(FILES)}")
     return _of_size(handed_over(key_of(text, image_size)) or FILES[path.suffix](path), image_size)

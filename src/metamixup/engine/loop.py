@@ -29,13 +29,14 @@ def train(
     runtime: Runtime,
     listeners: Sequence[Listener] = (),
     interrupt: Interrupt | None = None,
-    before_summary: Callable[[], None] = lambda: None,
+    before_summary: Callable[[], dict[str, Any]] = dict,
 ) -> dict[str, Any]:
     """Train to the end, from the newest good checkpoint if there is one, and return the summary.
 
     Raises Interrupted after a signal and Diverged when the loss is no longer finite. The caller holds the folder's
     lock and has written its config; one that listens to signals already hands its `interrupt` over. `before_summary`
-    is called at the end, just before summary.json, which marks a finished run, is written.
+    is called at the end, just before summary.json, which marks a finished run, is written; what it returns goes there,
+    `remarks` beside the others.
     """
     loop = Loop(training, folder, runtime, listeners, before_summary)
     if interrupt is not None:
@@ -51,7 +52,7 @@ class Loop:
         folder: RunFolder,
         runtime: Runtime,
         listeners: Sequence[Listener],
-        before_summary: Callable[[], None],
+        before_summary: Callable[[], dict[str, Any]],
     ):
         self.training, self.folder, self.runtime, self.listeners = training, folder, runtime, listeners
         self.before_summary = before_summary
@@ -193,10 +194,11 @@ class Loop:
         weights = {key: value.detach().cpu().contiguous().clone() for key, value in model.state_dict().items()}
         if world.leads():
             write_atomically(self.folder.model, safetensors.torch.save(weights, metadata={"weights": name}))
-        self.before_summary()
+        more = self.before_summary()
 
         def write() -> dict[str, Any]:
             summary = summarise(self.training, name, cut_back(self.folder.metrics, self.step))
+            summary |= more | {"remarks": summary["remarks"] + more.get("remarks", [])}
             self.folder.write_summary(summary)
             return summary
 

@@ -9,7 +9,7 @@ from typing import Any
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
-from metamixup.mixer import MetaMixUp
+from metamixup.mixer import MetaMixUp, Mixed
 from metamixup.mixer.batches import LABELS, parted
 from metamixup.mixer.meta_batches import Source
 
@@ -51,7 +51,7 @@ class MetaMixUpCallback(Callback):
         def training_step(batch: Any, *more: Any, **named: Any) -> Any:
             given = parted(batch)
             mixed = mixer(given.x, given.y, index=given.index, lr=trainer.optimizers[0])
-            return mixed.outputs(lambda *x, **parts: plain(_again(batch, x, parts, mixed.y), *more, **named))
+            return mixed.outputs(lambda *x, **parts: plain(_again(batch, mixed, x, parts), *more, **named))
 
         return training_step
 
@@ -72,10 +72,10 @@ class MetaMixUpCallback(Callback):
         self._restored = state_dict or None
 
 
-def _again(batch: Any, x: tuple[Any, ...], parts: dict[str, Any], y: Any) -> Any:
+def _again(batch: Any, mixed: Mixed, x: tuple[Any, ...], parts: dict[str, Any]) -> Any:
     """The blended batch in the form of the one that came: a list of inputs and labels, or a dictionary."""
     if not isinstance(batch, Mapping):
-        return [x[0] if len(x) == 1 else x, y]
+        return [x[0] if len(x) == 1 else x, mixed.y]
     label = next(name for name in LABELS if name in batch)
-    only = dict(zip(parted(batch).x, x, strict=False))  # a single input comes without its name
-    return {**batch, **only, **parts, label: y}
+    only = dict(zip(mixed.source, x, strict=False))  # a single input comes without its name
+    return {**batch, **only, **parts, label: mixed.y}

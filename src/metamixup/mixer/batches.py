@@ -1,12 +1,13 @@
 """Batches as users have them: tensors, tuples, dictionaries; with an index, and with labels among them."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset
 
 from metamixup.errors import UserError
@@ -120,6 +121,27 @@ def size_of(x: Inputs) -> int:
 
 def to_device(x: Inputs, device: torch.device) -> Inputs:
     return _each(x, lambda _, part: part.to(device))
+
+
+def taken_by(model: nn.Module, x: Inputs) -> Inputs:
+    """Of a dictionary the entries that the model is called with: those that are named as its parameters are or, where
+    none is, the only one of floats; file names and the like are left out."""
+    if not isinstance(x, Mapping) or not all(isinstance(name, str) for name in x):
+        return x
+    signature = inspect.signature(model.forward)
+    if any(parameter.kind == parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
+        return x
+    known = {name: part for name, part in x.items() if name in signature.parameters}
+    floats = {name: part for name, part in x.items() if isinstance(part, Tensor) and part.is_floating_point()}
+    found = known or (floats if len(floats) == 1 else {})
+    try:
+        signature.bind(**known) if known else signature.bind(*found.values())
+    except TypeError as error:
+        raise UserError(
+            f"the model takes ({', '.join(signature.parameters)}), the batch has {', '.join(x)}: name its parts as the "
+            "model does, or give them one by one, as in mixer(batch['image'], batch['label'], batch['index'])"
+        ) from error
+    return found
 
 
 def call(net: Callable[..., Any], x: Inputs) -> Any:

@@ -106,7 +106,8 @@ class MetaMixUp:
         lr: as in the constructor.
         """
         batch, meta = batches.arranged(x, y, more, index, meta_index)
-        x, n = batch.x, batches.size_of(batch.x)
+        x = batches.taken_by(self.model, batch.x)
+        n = batches.size_of(x)
         targets, point = self._targets(batch.y, x), self._blend_point(x)
         device = batches.tensors_of(x)[0].device
         positions = None if batch.index is None else batches.index_of(batch.index, n).to(device)
@@ -146,7 +147,7 @@ class MetaMixUp:
     ) -> Mixture:
         device, meta_loss = pairs.labels.device, None
         if meta is not None:
-            x_meta = batches.to_device(meta.x, device)
+            x_meta = batches.to_device(batches.taken_by(self.model, meta.x), device)
             y_meta = self._targets(meta.y, x_meta).to(device)
             pairs = pairs.beside(y_meta, None if meta.index is None else _meta_index(meta.index, y_meta))
 

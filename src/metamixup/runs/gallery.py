@@ -12,10 +12,9 @@ from torch import Tensor
 
 from metamixup import world
 from metamixup.data import DataSet, ImageSet
-from metamixup.engine.evaluate import calibration_bins, predict
+from metamixup.engine.evaluate import calibration_bins
 from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.engine.records.summary_check import is_number
-from metamixup.engine.runtime import Runtime
 from metamixup.engine.training import Training
 from metamixup.mixing import mix
 from metamixup.storage import as_json, write_atomically
@@ -28,13 +27,8 @@ WELL_MIXED = 0.25  # |λ − ½| at most
 LARGEST_SIDE = 96  # of a picture, in pixels
 
 
-def write_gallery(folder: RunFolder, training: Training, found: DataSet, runtime: Runtime) -> None:
-    """OUT/gallery.json, written once at the end of a run."""
-    tested = next((s for s in training.evaluation if s.name == "test"), None)
-    if tested is None:
-        return
-    with runtime.autocast():
-        logits, labels = predict(training.evaluated()[1], tested, runtime)
+def write_gallery(folder: RunFolder, training: Training, found: DataSet, logits: Tensor, labels: Tensor) -> None:
+    """OUT/gallery.json, written once at the end of a run. logits: (N, C) of the test set in its order; labels: (N,)."""
     if not world.leads():
         return
     blended = last_blends(read_lines(folder.lambdas))

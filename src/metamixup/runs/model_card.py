@@ -32,6 +32,7 @@ def model_card(summary: dict[str, Any], settings: Settings, path: Path, form: st
         parameters=f"{summary['parameters']:,}",
         scores=_scores(summary),
         loading=_loading(summary, path, form),
+        sureness=_sureness(summary.get("temperature", 1.0)),
         file=path.name,
         difference=f"{difference:.1e}",
         settings=tomli_w.dumps(json.loads(settings.model_dump_json(exclude_none=True))).strip(),
@@ -48,6 +49,15 @@ def _scores(summary: dict[str, Any]) -> str:
     }
     rows = [f"| {name} | {summary[key]:.4g} |" for key, name in known.items() if summary.get(key) is not None]
     return "\n".join(["| on the test set | |", "|---|---|", *rows])
+
+
+def _sureness(temperature: float) -> str:
+    if temperature == 1:
+        return "`softmax(logits)` are probabilities."
+    return (
+        f"`softmax(logits / {temperature:.4g})` are probabilities: so divided, they are on average as sure as the "
+        "answers to the test images were right."
+    )
 
 
 def _loading(summary: dict[str, Any], path: Path, form: str) -> str:
@@ -79,6 +89,8 @@ test set was; on other images the model answers just as surely, and may be wrong
 ```python
 {loading}
 ```
+{sureness}
+
 `{file}` agrees with the trained model: its logits differ by {difference} at most.
 
 ## Settings

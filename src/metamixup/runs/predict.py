@@ -22,7 +22,7 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class Prediction:
-    """The likeliest class of an image and its probability, or why there is none."""
+    """The likeliest class of an image and its probability (see runs/temperature.py), or why there is none."""
 
     path: Path
     label: str = ""
@@ -59,6 +59,7 @@ class Predictor:
         self.runtime.adopt(self.model)
         self.model.eval()
         self.normalise = self._normalise(folder)
+        self.temperature = float(folder.read_summary().get("temperature", 1.0))
 
     def _normalise(self, folder: RunFolder) -> Callable[[Tensor], Tensor]:
         if self.inputs.whitened:
@@ -97,7 +98,7 @@ class Predictor:
     def _classify(self, images: Tensor) -> tuple[list[float], list[int]]:
         with self.runtime.autocast():
             logits = self.model(self.runtime.to_device(self.normalise(images)))
-        best = logits.float().softmax(1).max(1)
+        best = (logits.float() / self.temperature).softmax(1).max(1)
         return best.values.tolist(), best.indices.tolist()
 
 

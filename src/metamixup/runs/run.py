@@ -1,23 +1,23 @@
 """A run in its folder: begun, gone on with, or found finished. What the command line and a grid of runs share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from metamixup import world
-from metamixup.data.folder.tree import left_out
 from metamixup.data.folder.workers import Progress
-from metamixup.engine.evaluate import evaluate
+from metamixup.engine.evaluate import evaluate, predict
 from metamixup.engine.interrupt import Interrupt, Interrupted
 from metamixup.engine.loop import train
 from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
-from metamixup.engine.training import Training
 from metamixup.errors import UserError
+from metamixup.runs.beforehand import told_before
 from metamixup.runs.gallery import write_gallery
+from metamixup.runs.lost_classes import lost_classes
 from metamixup.runs.saved import load_weights, save_split, save_whitening
+from metamixup.runs.temperature import temperature
 from metamixup.settings.build import build_data, build_model, build_training, test_set
 from metamixup.settings.config import contradiction, read_config, write_config
 from metamixup.settings.schema import Settings
@@ -93,12 +93,18 @@ def _prepared(
     training = build_training(settings, found)
     training.check_shares(world.size())
     refuse_other_data(training.fingerprint)
-    for text in _told_before(settings, training):
+    for text in told_before(settings, training, found):
         for listener in listeners:
             listener.say(text)
 
-    def before_summary() -> None:
-        write_gallery(folder, training, found, runtime)
+    def before_summary() -> dict[str, Any]:
+        tested = next((images for images in training.evaluation if images.name == "test"), None)
+        if tested is None:
+            return {}
+        with runtime.autocast():
+            logits, labels = predict(training.evaluated()[1], tested, runtime)
+        write_gallery(folder, training, found, logits, labels)
+        return {"temperature": temperature(logits, labels), "remarks": lost_classes(training.stage, found.classes)}
 
     def go() -> dict[str, Any]:
         save_split(folder, training.split)
@@ -106,20 +112,6 @@ def _prepared(
         return train(training, folder, runtime, listeners, interrupt, before_summary)
 
     return go
-
-
-def _told_before(settings: Settings, training: Training) -> Iterator[str]:
-    """What a person should know of the data before the run begins."""
-    root, budget, labels = Path(settings.data), settings.ssl.labels, training.about["labels"]
-    if root.is_absolute() and root.is_dir() and (others := left_out(root)):
-        yield f"left out, since only JPEG, PNG and WebP are read: {len(others)} photos, {others[0]} among them"
-    if budget is not None and labels != budget:
-        yield f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set"
-    if training.stage.learned and training.meta is None:
-        yield (
-            "no clean images were given: labels are judged by the network's own predictions, as if most of each class "
-            "were right; to vouch for some images of each class give --meta FOLDER"
-        )
 
 
 def refuse_other_data(fingerprint: str) -> None:

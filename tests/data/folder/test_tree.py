@@ -82,7 +82,7 @@ def test_a_link_to_itself_is_an_error_that_names_it(tmp_path):
 def test_photos_of_kinds_that_are_not_read_are_named(tmp_path):
     write_photos(tmp_path, count=1)
     (tmp_path / "cat" / "0.png").rename(tmp_path / "cat" / "IMG.HEIC")
-    with pytest.raises(DataError, match=r"no images \(.*it has IMG\.HEIC: save such photos as JPEG"):
+    with pytest.raises(DataError, match=r"no images \(.*it has cat/IMG\.HEIC: save such photos as JPEG"):
         scan(tmp_path)
     (tmp_path / "cat" / "notes.txt").write_text("no photo")
     assert left_out(tmp_path) == ["cat/IMG.HEIC"]
@@ -94,7 +94,11 @@ def test_photos_of_kinds_that_are_not_read_are_named(tmp_path):
     [
         (lambda root: write_photos(root, ("only",)), "at least two; found 1"),
         (lambda root: root.joinpath("a").mkdir(), "at least two"),
-        (lambda root: (write_photos(root), (root / "empty").mkdir()), "empty: this class has no images"),
+        (lambda root: (write_photos(root), (root / "empty").mkdir()), "empty: .* no images .* remove the folder"),
+        (
+            lambda root: (write_photos(root), (root / "e").mkdir(), (root / "f").mkdir()),
+            "e and 1 more: this class has no images",
+        ),
         (lambda root: (write_photos(root / "train"), write_photos(root / "test", ("cow",))), "'cow' is not among"),
         (lambda root: (write_photos(root / "train"), (root / "test").mkdir()), "no images"),
     ],

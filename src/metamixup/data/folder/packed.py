@@ -8,6 +8,7 @@ from doing the work twice. A folder that changed has another fingerprint, and it
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -55,20 +56,22 @@ def packed(
                     shutil.rmtree(old)
                 if shutil.disk_usage(cache.parent).free < size + SPARE:
                     return None
-                _build(cache, files, shape, size, progress)
+                _build(root, cache, files, shape, size, progress)
     except OSError:  # a full, read-only or otherwise unusable disk: work goes on without a cache
         return None
     mapped = torch.from_file(str(cache / "images.bin"), shared=False, size=size, dtype=torch.uint8)
     return mapped.view(-1, *shape)
 
 
-def _build(cache: Path, files: list[Path], shape: tuple[int, int, int], size: int, progress: Progress | None) -> None:
+def _build(
+    root: Path, cache: Path, files: list[Path], shape: tuple[int, int, int], size: int, progress: Progress | None
+) -> None:
     temporary = cache.with_name(f"{cache.name}.tmp")
     temporary.mkdir()
     try:
         with (temporary / "images.bin").open("wb+") as target:
             _reserve(target.fileno(), size)
-            _stop_at_damage(decode_all(files, shape, target.fileno(), progress))
+            _stop_at_damage(root, decode_all(files, shape, target.fileno(), progress))
             os.fsync(target.fileno())
         about = {"version": VERSION, "shape": [len(files), *shape], "crc32": list(_checksums(temporary / "images.bin"))}
         write_atomically(temporary / "about.json", as_json(about))
@@ -86,14 +89,15 @@ def _reserve(target: int, size: int) -> None:
         os.truncate(target, size)
 
 
-def _stop_at_damage(images: list[Decoded]) -> None:
+def _stop_at_damage(root: Path, images: list[Decoded]) -> None:
     """The user decides what becomes of damaged images."""
     failed = [image.problem for image in images if image.problem]
     if failed:
         more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
         raise DataError(
             f"{len(failed)} of {len(images)} images cannot be used: {'; '.join(failed[:5])}{more}. "
-            "Mend or move them (`metamixup data check` lists all)"
+            "To go on without them, move them out of the folder: "
+            f"metamixup data check {shlex.quote(str(root))} --set-aside damaged"
         )
 
 

@@ -59,10 +59,7 @@ def _scan(root: Path) -> Tree:
     names = [folder.name for folder in folders]
     _check_names(labelled, [readable(name) for name in names])
     files = [_files(folder, label) for label, folder in enumerate(folders)]
-    for folder, found in zip(folders, files, strict=True):
-        if not found:
-            others = f"; it has {left_out(folder)[0]}: save such photos as JPEG" if left_out(folder) else ""
-            raise DataError(f"{folder}: this class has no images ({', '.join(sorted(SUFFIXES))}){others}")
+    _refuse_empty([folder for folder, found in zip(folders, files, strict=True) if not found])
     test = _first(root, TEST_NAMES) if train.is_dir() else None
     rest, meta = _first(root, UNLABELLED_NAMES), _first(root, META_NAMES) or _first(labelled, META_NAMES)
     return Tree(
@@ -73,6 +70,15 @@ def _scan(root: Path) -> Tree:
         [] if rest is None else _files(rest, -1),
         [] if meta is None else _labelled(meta, names),
     )
+
+
+def _refuse_empty(folders: list[Path]) -> None:
+    if not folders:
+        return
+    others = [f"{readable(folder.name)}/{names[0]}" for folder in folders if (names := left_out(folder))]
+    hint = f"it has {others[0]}: save such photos as JPEG" if others else "add some, or remove the folder"
+    more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
+    raise DataError(f"{folders[0]}{more}: this class has no images ({', '.join(sorted(SUFFIXES))}); {hint}")
 
 
 def _check_names(labelled: Path, names: list[str]) -> None:

@@ -63,6 +63,7 @@ KNOWN: dict[str, Check] = {
     **dict.fromkeys(("test_error_median", "lambda_mean"), _score),
     **dict.fromkeys(("seconds", "train_seconds", "cpu_seconds", "loader_share", "meta_share"), is_number),
     **dict.fromkeys(("parameters", "epochs", "steps"), _count),
+    "temperature": lambda value: is_number(value) and value >= 1,
     "classes": _all(_text),
     "remarks": _all(_text),
     "images": _section(_count),

@@ -108,11 +108,13 @@ function confusion() {
   };
   const draw = () => {
     const only = find("mistakes-only").checked, share = k => { const i = Math.floor(k / n); return only && i === k % n ? NaN : counts[k] / (totals[i] || 1); };
-    const values = Float32Array.from(counts, (_, k) => share(k)), top = Math.max(...values.filter(v => !Number.isNaN(v)), 1e-9);
-    heat(map, values.map(v => Math.sqrt(v / top)), n, n, sequential);
+    const values = Float32Array.from(counts, (_, k) => share(k)), top = Math.max(...values.filter(v => !Number.isNaN(v)), 0);
+    heat(map, values.map(v => Math.sqrt(v / (top || 1))), n, n, sequential);
     scaleBar(find("confusion-scale"), sequential); find("confusion-top").textContent = `${short(100 * top)} % of a class`;
+    find("confusion-scale").parentElement.style.visibility = top ? "visible" : "hidden";
     select();
   };
+  find("mistakes-only").checked = counts.some((c, k) => c && Math.floor(k / n) !== k % n);
   find("mistakes-only").addEventListener("change", draw);
   map.addEventListener("pointermove", event => { at = cellAt(event, map, n, n); select(); });
   map.addEventListener("pointerdown", event => { at = cellAt(event, map, n, n); select(); });

@@ -1,0 +1,48 @@
+"""What a person should know of the data before a run begins, a sentence each."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from metamixup.data import DataSet
+from metamixup.data.folder.tree import left_out
+from metamixup.engine.training import Training
+from metamixup.settings.schema import Settings
+
+NAMED = 5  # classes of one sentence
+
+
+def told_before(settings: Settings, training: Training, found: DataSet) -> Iterator[str]:
+    root, budget, labels = Path(settings.data), settings.ssl.labels, training.about["labels"]
+    if root.is_absolute() and root.is_dir() and (others := left_out(root)):
+        photos = f"1 photo, {others[0]}" if len(others) == 1 else f"{len(others)} photos, {others[0]} among them"
+        yield f"left out, since only JPEG, PNG and WebP are read: {photos}"
+    yield from _names_alike(found.classes)
+    yield from _untested(found)
+    if budget is not None and labels != budget:
+        yield f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set"
+    if training.stage.learned and training.meta is None:
+        yield (
+            "no clean images were given: labels are judged by the network's own predictions, as if most of each class "
+            "were right; to vouch for some images of each class give --meta FOLDER"
+        )
+
+
+def _names_alike(classes: tuple[str, ...]) -> Iterator[str]:
+    """Single letters may well be told apart by their case."""
+    words = sorted((name for name in classes if len(name) > 1), key=str.casefold)
+    for _, alike in groupby(words, key=str.casefold):
+        names = [repr(name) for name in alike]
+        if len(names) > 1:
+            yield f"{' and '.join(names)} are classes of their own, though only case tells them apart: are they one?"
+
+
+def _untested(found: DataSet) -> Iterator[str]:
+    tested = found.test.labels.bincount(minlength=found.num_classes)
+    names = [repr(name) for name, count in zip(found.classes, tested.tolist(), strict=True) if not count]
+    if names and len(found.test):
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        yield (
+            f"no test image of {', '.join(names[:NAMED])}{more}: the error says nothing of so few images; "
+            "give five or more of each class, or a folder test/"
+        )
