@@ -190,13 +190,13 @@ def test_losses_that_fall_alike_leave_no_gap():
     assert amount.gap == pytest.approx(0, abs=0.01)
 
 
-def in_a_run(epochs: int, right: float = 1.0, loss: float = 0.5, shown: int = 400) -> Amount:
+def in_a_run(epochs: int, right: float = 1.0, loss: float = 0.5, shown: int = 400, known: int = 1000) -> Amount:
     """A cosine's first steps, of 100 samples each out of 1,000 in ten classes; all are known alike."""
     amount = Amount()
     for step in range(shown):
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
         trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss))
-        amount.learn(Look(trained, waiting, known=1000, batch=100, classes=10, right=right))
+        amount.learn(Look(trained, waiting, known=known, met=1000, batch=100, classes=10, right=right))
         if amount.settling.left < 1:
             break
     return amount
@@ -213,6 +213,10 @@ def test_in_a_longer_one_the_gap_decides():
     amount = in_a_run(LONG[0] - 1, shown=20)
     assert amount.waits(torch.arange(1000)).any()
     assert amount.share == 0
+
+
+def test_gaps_between_indices_do_not_make_a_run_short():
+    assert in_a_run(LONG[1] + 1, known=100_000).long == 1
 
 
 def test_in_a_long_run_all_is_blended_once_labels_are_known_to_be_right_and_the_network_knows_something():

@@ -127,3 +127,15 @@ def test_few_clean_samples_are_enough_where_labels_fall_clearly_into_two_kinds()
     assert division.shares[-1] < 0.04 < 0.09 < division.share
     assert division.fit.divides > 0.8
     assert division.strength > 0.8
+
+
+def test_labels_of_a_class_that_the_network_does_not_know_yet_stand():
+    """A rare class whose samples it takes for others: all its labels look wrong, and all are right."""
+    log_p, labels, _, _ = made(1000, classes=3, wrong=0.0)
+    rare = torch.arange(30)
+    labels[rare], log_p[rare] = 2, torch.tensor([3.0, 0.0, 0.0]).log_softmax(0)
+    common = (labels != 2) | (torch.arange(1000) < 30)
+    division = divided(log_p[common], labels[common])
+    trust = division.posterior(log_p[rare], labels[rare])[:, 2]
+    assert float(trust.min()) > 0.9
+    assert division.share < 0.02

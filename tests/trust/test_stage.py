@@ -170,7 +170,7 @@ def divided(share_wrong: float = 0.5) -> Trust:
     """A stage that believes whatever the network says, of two classes."""
     stage, trust = Trust(), torch.tensor([0.0, 1.0])
     confusion = torch.tensor([[1 - share_wrong, share_wrong], [share_wrong, 1 - share_wrong]]).double()
-    stage.division.fit = Fit(1.0, confusion, share_wrong, 0.0, trust)
+    stage.division.fit = Fit(1.0, confusion, torch.ones(2), share_wrong, 0.0, trust)
     stage.division.shares = [0.5] * WATCHED
     return stage
 

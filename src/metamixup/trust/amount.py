@@ -54,13 +54,14 @@ NUMBERS = ("learned", "least", "known", "epochs", "heard", "full", "lowest", "wi
 @dataclass(frozen=True)
 class Look:
     """What a look found. trained, waiting: losses of unblended samples, the former of samples met before: nothing is
-    known by heart at first sight; known: how many samples there are, by their index, 0 without one; batch: how many a
-    step shows; classes: how many there are; wrong: what p is at least, since labels are wrong; right: how far labels
-    are known to be right, in [0, 1]."""
+    known by heart at first sight; known: how many samples there are, by their index, 0 without one; met: how many have
+    been met so far, since indices may have gaps; batch: how many a step shows; classes: how many there are; wrong: what
+    p is at least, since labels are wrong; right: how far labels are known to be right, in [0, 1]."""
 
     trained: Losses
     waiting: Losses
     known: int = 0
+    met: int = 0
     batch: int = 0
     classes: int = 2
     wrong: float = 0.0
@@ -108,7 +109,7 @@ class Amount:
         """Was p drawn anew?"""
         self.least, before = look.wrong, max(look.wrong, self.learned)
         self.known = self.known if self.released else max(self.known, look.known)
-        self.epochs = self.horizon.total * look.batch / self.known if self.known else 0.0
+        self.epochs = self.horizon.total * look.batch / look.met if look.met else 0.0
         self.learned = UNTOLD if self.few else self.learned
         self.released = self.released or 0 < self.epochs < SHORT
         trained, waiting = _finite(look.trained), _finite(look.waiting)

@@ -7,7 +7,8 @@ the label y is c or, by mistake, another class, with probability T[c, y]. T is l
     P(c | sample, label) ∝ q_c · T[c, y]
 
 says both how likely the label is right (c = y) and what it should be otherwise. On clean labels T is the identity, and
-every label is right.
+every label is right. A class that the network predicts far less often than its label is given is not known yet, mostly
+since it is rare: its labels stand.
 
 q = softmax(running mean of log p / τ). Blended training makes a network less sure than it could be, and wrong labels
 do too; τ makes up for it. It is the τ that explains clean labels best. Without any, it is the τ that, together with T,
@@ -36,6 +37,7 @@ LEAN = 100.0  # samples of each class by which T leans towards mistakes that are
 FIRST_ROUNDS, ROUNDS = 40, 6  # of expectation–maximisation: from nothing, and from where it was
 DIVIDES = (0.2, 0.6)  # the share of what there is to know about 'right or wrong': too little, enough
 CLEARLY = (0.65, 0.8)  # the same: from and to which hard samples do not explain what looks wrong
+KNOWN = (0.4, 0.7)  # predicted : given labels of a class that the network does not know yet, and of one that it knows
 BEYOND_CHANCE = (0.04, 0.1)  # the share of labels that look wrong: of hard samples alone, surely of wrong ones too
 HITS = (0.65, 0.85)  # of what is distrusted, the share that is really wrong: too little, enough
 MOST = 10_000  # samples that a fit looks at
@@ -45,11 +47,13 @@ STEADY = (0.65, 0.8)  # share of wrong labels now : two fits ago. A network that
 
 @dataclass(frozen=True)
 class Fit:
-    """What explains a set of labels at one τ. confusion: (C, C) is T; even: the share of wrong labels if mistakes were
-    alike for all classes; likelihood: mean log-likelihood of a label; trust: (n,)."""
+    """What explains a set of labels at one τ. confusion: (C, C) is T; known: (C,) how far the network knows each class,
+    in [0, 1]; even: the share of wrong labels if mistakes were alike for all classes; likelihood: mean log-likelihood
+    of a label; trust: (n,)."""
 
     tau: float
     confusion: Tensor
+    known: Tensor
     even: float
     likelihood: float
     trust: Tensor
@@ -150,14 +154,16 @@ class Division:
         confusion = learn_confusion(q, labels, start, alike, rounds)
         joint = q * confusion.T[labels]
         total = joint.sum(1)
-        own = joint.gather(1, labels[:, None])[:, 0]
-        return Fit(tau, confusion, even, float(total.log().mean()), own / total)
+        known = known_classes(q, labels)
+        right = joint.gather(1, labels[:, None])[:, 0] / total
+        return Fit(tau, confusion, known, even, float(total.log().mean()), 1 - known[labels] * (1 - right))
 
     def posterior(self, log_p: Tensor, labels: Tensor) -> Tensor:
         """P(true class | sample, label), (n, C) in float32. log_p: (n, C); labels: (n,)."""
         assert self.fit is not None
         joint = beliefs(log_p.double(), self.fit.tau) * self.fit.confusion.to(log_p.device).T[labels]
-        return (joint / joint.sum(1, keepdim=True)).float()
+        judged, given = joint / joint.sum(1, keepdim=True), one_hot(labels, joint.shape[1]).to(joint)
+        return torch.lerp(given, judged, self.fit.known.to(joint)[labels, None]).float()
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -209,6 +215,14 @@ def learn_confusion(q: Tensor, labels: Tensor, start: Tensor, alike: Tensor, rou
         counts = (joint / joint.sum(1, keepdim=True)).T @ given + LEAN * alike
         confusion = counts / counts.sum(1, keepdim=True)
     return confusion
+
+
+def known_classes(q: Tensor, labels: Tensor) -> Tensor:
+    """(C,) how far the network knows each class, in [0, 1]. It takes one that it has not learned yet, for it is rare,
+    for others, and all its labels for wrong ones. q: (n, C); labels: (n,)."""
+    given = torch.bincount(labels, minlength=q.shape[1]).clamp_min(1)
+    low, high = KNOWN
+    return ((q.sum(0) / given - low) / (high - low)).clamp(0, 1)
 
 
 def evenly(share: float, classes: int, like: Tensor) -> Tensor:

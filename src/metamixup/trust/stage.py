@@ -226,7 +226,7 @@ class Trust(Stage):
             trained, waits = ((losses[rows], labels[rows]) for rows in (met & ~waiting, waiting))
             right = 1 - self.division.strength if self.division.watched else 0.0
             known, classes = len(self.samples.visits), batch.log_p.shape[1]
-            anew = self.amount.learn(Look(trained, waits, known, shown, classes, wrong, right))
+            anew = self.amount.learn(Look(trained, waits, known, self.samples.count, shown, classes, wrong, right))
         elif meta is not None and pairs.meta_labels is not None and pairs.labelled is None:
             stand_in = (meta.losses(pairs.meta_labels), label_columns(pairs.meta_labels))
             held, held_labels = map(world.gathered, stand_in)
