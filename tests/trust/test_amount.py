@@ -152,12 +152,13 @@ def test_without_indices_the_share_is_learned_to_the_end():
 
 
 def test_a_restored_amount_goes_on_where_it_was():
-    amount, again = told(0.22, 30), Amount()
-    amount.see(0.1)
+    amount, again = in_a_run(18, gap=0.22, shown=40), Amount()
     again.load_state_dict(amount.state_dict())
+    assert again.epochs == amount.epochs > 0
     for each in (amount, again):
         told(0.18, 3, each)
         each.see(0.03)
+    assert again.horizon.state_dict() == amount.horizon.state_dict()
     assert again.state_dict().keys() == amount.state_dict().keys()
     assert (again.share, again.gap, again.records()) == (amount.share, amount.gap, amount.records())
 
@@ -190,29 +191,47 @@ def test_losses_that_fall_alike_leave_no_gap():
     assert amount.gap == pytest.approx(0, abs=0.01)
 
 
-def in_a_run(epochs: int, right: float = 1.0, loss: float = 0.5, shown: int = 400, known: int = 1000) -> Amount:
-    """A cosine's first steps, of 100 samples each out of 1,000 in ten classes; all are known alike."""
+def in_a_run(epochs: int, gap=0.0, right=1.0, loss=0.5, shown=400, known=1000) -> Amount:
+    """A cosine's first steps, of 100 samples each out of 1,000 in ten classes."""
     amount = Amount()
     for step in range(shown):
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
-        trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss))
+        trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss * math.exp(gap)))
         amount.learn(Look(trained, waiting, known=known, met=1000, batch=100, classes=10, right=right))
         if amount.settling.left < 1:
             break
     return amount
 
 
-def test_in_a_short_run_nobody_waits_and_nothing_is_blended():
-    amount = in_a_run(SHORT - 1, shown=20)
+def test_in_a_short_run_nobody_waits_and_nothing_is_blended_though_there_had_been_a_gap():
+    assert in_a_run(SHORT - 1, gap=1.0, shown=12).learned == 1
+    amount = in_a_run(SHORT - 1, gap=1.0, shown=40)
     assert not amount.waits(torch.arange(1000)).any()
-    assert told(3.0, amount=amount).share == 0
-    assert amount.by_heart == 0
+    assert amount.share == 0
 
 
 def test_in_a_longer_one_the_gap_decides():
-    amount = in_a_run(LONG[0] - 1, shown=20)
+    amount = in_a_run(LONG[0] - 1, gap=(LOW + HIGH) / 2, shown=40)
     assert amount.waits(torch.arange(1000)).any()
-    assert amount.share == 0
+    assert amount.share == pytest.approx(0.5, abs=0.05)
+    assert in_a_run(LONG[0] - 1, shown=40).share == 0
+
+
+def test_a_small_rest_at_the_end_of_an_epoch_does_not_make_a_run_short():
+    amount = in_a_run(LONG[1] + 1, right=0.0, shown=40)
+    one = losses(torch.ones(1))
+    amount.learn(Look(one, one, known=1000, met=1000, batch=1, classes=10))
+    assert amount.epochs == pytest.approx(LONG[1] + 1, rel=0.05)
+    assert not amount.released
+
+
+def test_where_a_run_was_taken_for_a_short_one_and_goes_on_half_is_blended():
+    """Nobody waits any more who could tell."""
+    amount = in_a_run(SHORT - 1, shown=40)
+    for _ in range(200):
+        amount.see(0.04)
+    told(0.0, 1, amount)
+    assert amount.learned == UNTOLD
 
 
 def test_gaps_between_indices_do_not_make_a_run_short():

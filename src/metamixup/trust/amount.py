@@ -48,7 +48,7 @@ WINDOW = 1.6  # running losses reach over this many times √N losses of waiting
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
 Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
-NUMBERS = ("learned", "least", "known", "epochs", "heard", "full", "lowest", "widest", "released")
+NUMBERS = ("learned", "least", "known", "batch", "epochs", "cut_short", "heard", "full", "lowest", "widest", "released")
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,17 @@ class Amount:
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; horizon: how long the run will be, and epochs: the same in
-    epochs, 0 while that is not known; learned: p, and least: what it is at least; known: how many samples there are,
-    by their index; heard: losses of waiting samples so far, and full: since p is 1; lowest: the gap
-    where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from there;
-    released: does nobody wait any more?; trained: (WIDE, 2) sums of losses and their count, by label; waiting: (3,)
-    sums of losses, of how hard their labels are (the mean loss of trained samples with that label; that of all is 1)
-    and their count.
+    epochs, 0 while that is not known, with batch: the largest so far; cut_short: was the run taken for a short one?;
+    learned: p, and least: what it is at least; known: how many samples there are, by their index; heard: losses of
+    waiting samples so far, and full: since p is 1; lowest: the gap where it began below zero, since those who wait are
+    easier by chance; widest: the widest so far, counted from there; released: does nobody wait any more?; trained:
+    (WIDE, 2) sums of losses and their count, by label; waiting: (3,) sums of losses, of how hard their labels are (the
+    mean loss of trained samples with that label; that of all is 1) and their count.
     """
 
     def __init__(self, settle: float = 0.5):
-        self.settling, self.horizon, self.epochs = Settling(settle), Horizon(), 0.0
+        self.settling, self.horizon = Settling(settle), Horizon()
+        self.batch, self.epochs, self.cut_short = 0, 0.0, False
         self.learned, self.least = 0.0, 0.0
         self.known, self.heard, self.full, self.released = 0, 0, 0, False
         self.lowest, self.widest = 0.0, 0.0
@@ -106,12 +107,10 @@ class Amount:
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
     def learn(self, look: Look) -> bool:
-        """Was p drawn anew?"""
+        """Draws p from what a look found, unless nobody waits any more. Was it drawn anew?"""
         self.least, before = look.wrong, max(look.wrong, self.learned)
         self.known = self.known if self.released else max(self.known, look.known)
-        self.epochs = self.horizon.total * look.batch / look.met if look.met else 0.0
-        self.learned = UNTOLD if self.few else self.learned
-        self.released = self.released or 0 < self.epochs < SHORT
+        self._learn_length(look)
         trained, waiting = _finite(look.trained), _finite(look.waiting)
         heard = len(waiting[0])
         if self.released or self.few or not len(trained[0]):
@@ -125,6 +124,14 @@ class Amount:
         self.full = self.full + heard if max(look.wrong, self.learned) == before == 1 else 0
         self.released = look.known > 0 and self.full >= self.window
         return True
+
+    def _learn_length(self, look: Look) -> None:
+        self.batch = max(self.batch, look.batch)  # the last one of an epoch may be a small rest
+        self.epochs = self.horizon.total * self.batch / look.met if look.met else 0.0
+        short = 0 < self.epochs < SHORT
+        self.cut_short, self.released = self.cut_short or short, self.released or short
+        if self.few or self.cut_short:
+            self.learned = 0.0 if short and not self.few else UNTOLD
 
     def _by_gap(self) -> float:
         return between(self.gap, (LOW, HIGH))
