@@ -6,10 +6,14 @@ import torch
 from analysis.small import SMALL
 
 from metamixup.analysis.rebuild import rebuild
-from metamixup.analysis.studies import STUDIES, Options, make_study
+from metamixup.analysis.studies import STUDIES, Options, find_study
 from metamixup.errors import UserError
 from metamixup.settings.config import write_config
 from metamixup.settings.resolve import resolve
+
+
+def make_study(name, paths, options):
+    return find_study(name, options).make(paths, options)
 
 
 def made(name, runs, out, **options):

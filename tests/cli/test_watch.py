@@ -69,13 +69,16 @@ def test_a_study_of_no_run_is_a_users_mistake(tmp_path, capsys):
         (["{}", "--recipe", "mnist-fast"], "one of the two"),
         (["{}", "--set", "epochs=1"], "belong to --recipe"),
         (["--recipe", "mnist-fats"], "did you mean 'mnist-fast'"),
-        (["--recipe", "mnist-fast", "--methods", "trustmxi"], "did you mean 'trustmix'"),
+        (["--recipe", "mnist-fast", "--methods", "mixup, trustmxi"], "did you mean 'trustmix'"),
+        (["--recipe", "mnist-fast", "--set", "method=mixup"], "by --methods"),
+        (["--recipe", "mnist-fast", "--epochs", "3"], "has no --epochs"),
     ],
 )
-def test_runs_and_recipe_of_a_study_exclude_each_other(arguments, message, tmp_path, capsys):
+def test_what_a_study_cannot_do_is_said_before_anything_is_trained(arguments, message, tmp_path, capsys):
     given = [text.format(tmp_path) for text in arguments]
     assert run(["study", "loss", *given, "--out", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_study_of_a_recipe_trains_what_is_not_there_yet(tmp_path, capsys):

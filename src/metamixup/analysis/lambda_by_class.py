@@ -30,7 +30,8 @@ def lambda_by_class_study(runs: Sequence[Records], epochs: list[int] | None = No
     if len({tuple(frame.last for frame in own) for own in chosen.values()}) > 1:
         raise UserError("these runs differ in length; say which epochs to show (--epochs 3,30)")
     numbers = {"classes": names, "runs": {name: _numbers(own) for name, own in chosen.items()}}
-    pooled = {name: frames(run.lambdas, MOST_FRAMES) for name, run in named.items()}
+    shared = min(len(own) for own in found.values())  # epochs, so that frames of all runs are of the same ones
+    pooled = {name: frames(run.lambdas[:shared], MOST_FRAMES) for name, run in named.items()}
     return Study("lambda-by-class", numbers, _figure(chosen, names), _interactive(pooled, names))
 
 
@@ -89,7 +90,7 @@ def _interactive(found: dict[str, list[Frame]], names: list[str]) -> Any:
     figure = interactive("Mixing by class pair", height=720)
     specs = [[{"type": "surface"}] * len(found)]
     figure.set_subplots(rows=1, cols=len(found), specs=specs, subplot_titles=[html.escape(name) for name in found])
-    moments = list(zip(*found.values(), strict=False))  # of one epoch each, as far as all runs go
+    moments = list(zip(*found.values(), strict=False))  # of the same epochs each, but for damaged lines
     steps = [f"{f.first}" if f.first == f.last else f"{f.first}–{f.last}" for f, *_ in moments]
 
     def surfaces(moment: Sequence[Frame]) -> list[go.Surface]:

@@ -92,14 +92,13 @@ STUDIES: dict[str, Entry] = {
 }
 
 
-def make_study(name: str, paths: Sequence[Path], options: Options) -> Study:
+def find_study(name: str, options: Options) -> Entry:
+    """The study of that name, if it takes these options."""
     if name not in STUDIES:
         raise unknown("study", name, STUDIES)
-    given = [key for key, value in vars(options).items() if key != "out" and value is not None]
-    for key in given:
-        if key not in STUDIES[name].takes:
-            takes = (
-                ", ".join(f"--{known.replace('_', '-')}" for known in STUDIES[name].takes) or "no options of its own"
-            )
+    study = STUDIES[name]
+    for key in [key for key, value in vars(options).items() if key != "out" and value is not None]:
+        if key not in study.takes:
+            takes = ", ".join(f"--{known.replace('_', '-')}" for known in study.takes) or "no options of its own"
             raise UserError(f"study {name} has no --{key.replace('_', '-')}; it takes {takes}")
-    return STUDIES[name].make(paths, options)
+    return study

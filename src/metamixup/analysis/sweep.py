@@ -70,12 +70,13 @@ def recipe_runs(recipe: str, given: dict[str, Any], methods: Sequence[str], out:
 
     given: dotted settings, those of the recipe and what is to differ.
     """
-    folders = []
-    for method in methods:
-        folder = RunFolder(out / "runs" / f"{recipe}-{method}")
-        _train(folder, resolve({**given, "method": method}))
-        folders.append(folder.root)
-    return folders
+    settings = {
+        method: resolve({**given, "method": method}) for method in methods
+    }  # a wrong name, before hours of training
+    folders = {method: RunFolder(out / "runs" / f"{recipe}-{method}") for method in methods}
+    for method, folder in folders.items():
+        _train(folder, settings[method])
+    return [folder.root for folder in folders.values()]
 
 
 def _settings(base: Path) -> Settings:

@@ -38,12 +38,13 @@ def study(
     from metamixup.cli.extras import needing
 
     with needing("report"):
-        from metamixup.analysis.studies import Options, make_study
+        from metamixup.analysis.studies import Options, find_study
 
     moved = data_dir if recipe is None else None  # a recipe's runs are told where their data are
     chosen = Options(out, moved, _numbers(epochs, int, "--epochs"), _numbers(values, float, "--values"), seeds, samples)
+    asked = find_study(name, chosen)  # before anything is trained for it
     folders = _runs(runs or [], recipe, methods, set_ or [], data_dir, out)
-    for path in make_study(name, folders, chosen).save(out):
+    for path in asked.make(folders, chosen).save(out):
         print(path)
 
 
@@ -63,7 +64,9 @@ def _runs(
         return runs
     every_epoch = {"evaluate_every": 1, "test_views": "plain", "data_dir": data_dir}
     given = given_settings(recipe, None, every_epoch, assignments)
-    return recipe_runs(recipe, given, (methods or METHODS).split(","), out)
+    if any(one.split("=")[0].strip() == "method" for one in assignments):
+        raise UserError("--set method=… : name the methods of a study by --methods")
+    return recipe_runs(recipe, given, [one.strip() for one in (methods or METHODS).split(",")], out)
 
 
 def _numbers(text: str | None, kind: type, option: str) -> list | None:
