@@ -3,14 +3,12 @@
 λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says. A sample that is not blended is judged by
 the network in the step's own pass, for nothing. Every k-th step is a look besides (`evidence`), at a part of the batch
 and now and then the meta set, or at all of the batch where too few are judged otherwise. The predictions are remembered
-(`memory`). From
-those of all samples follows how likely each label is right, and what it should be otherwise (`division`). A label is
-then trained on as far as it is right, and the network's own guess takes the rest of its place. A clean meta set says
-how far predictions can be believed; without one, the training labels themselves must tell. As fewer pairs are blended,
-classes that the meta set has more of are favoured (`balance`).
-
-Beside unlabelled images only labels that were given are judged: the others are the network's own guesses, of which it
-would say nothing new. Given ones are few then, so none of them waits, and the share of blends is that of the untold.
+(`memory`). From those of all samples follows how likely each label is right, and what it should be otherwise
+(`division`). A label is then trained on as far as it is right, and the network's own guess takes the rest of its place.
+A clean meta set says how far predictions can be believed; without one, the training labels themselves must tell. As
+fewer pairs are blended, classes that the meta set has more of are favoured (`balance`). Beside unlabelled images only
+labels that were given are judged: the others are the network's own guesses, of which it would say nothing new. Given
+ones are few then, so none of them waits, and the share of blends is that of the untold.
 """
 
 import math
