@@ -70,6 +70,9 @@ def test_what_a_worker_answers(tmp_path):
     assert done["status"] == "done"
     again = worker.carry_out(tmp_path / "run", given("baseline", epochs=1), Never())
     assert again == json.loads(json.dumps(done))
+    stepped = given("baseline", epochs=1, **{"optimizer.schedule": "step", "optimizer.milestones": [0.5, 0.75]})
+    for _ in range(2):  # settings that are lists are found again in what is stored
+        assert worker.carry_out(tmp_path / "stepped", stepped, Never())["status"] == "done"
     other = worker.carry_out(tmp_path / "run", given("baseline", epochs=3), Never())
     assert other["status"] == "failed"
     assert "contradicts" in other["message"]

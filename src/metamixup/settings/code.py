@@ -29,7 +29,10 @@ def is_code(name: Any) -> bool:
 
 def refuse_code(values: dict[str, Any], where: str, named: Collection[Any] = ()) -> None:
     """Raise if dotted settings from a file name code that the user has not named."""
-    trusted = {*named, *os.environ.get(TRUSTED, "").replace(",", " ").split()}
+    trusted = [
+        *named,
+        *os.environ.get(TRUSTED, "").replace(",", " ").split(),
+    ]  # a list: named may hold settings that are lists
     for key, flag in KEYS.items():
         name = values.get(key)
         if is_code(name) and name not in trusted:
