@@ -70,7 +70,7 @@ def judged_by_policy(run: Rebuilt, found: Labelled) -> Judgement | None:
     known = torch.nn.functional.one_hot(found.labels, len(found.classes)).double()
     seen = (index < len(stage.samples.visits)).nonzero()[:, 0]
     seen = seen[stage.samples.visits[index[seen]] > 0]
-    known[seen] = stage.division.posterior(stage.samples.log_p[index[seen]], found.labels[seen]).double()
+    known[seen] = stage.division.judged(stage.samples.log_p[index[seen]], found.labels[seen])
     wrong = 1 - known.gather(1, found.labels[:, None])[:, 0]
     half = 1.96 * float((wrong * (1 - wrong)).sum()) ** 0.5 / len(wrong)
     share = float(wrong.mean())

@@ -159,11 +159,18 @@ class Division:
         return Fit(tau, confusion, known, even, float(total.log().mean()), 1 - known[labels] * (1 - right))
 
     def posterior(self, log_p: Tensor, labels: Tensor) -> Tensor:
-        """P(true class | sample, label), (n, C) in float32. log_p: (n, C); labels: (n,)."""
+        """P(true class | sample, label), (n, C) in float32; labels of classes that are not known yet stand. log_p:
+        (n, C); labels: (n,)."""
+        assert self.fit is not None
+        judged = self.judged(log_p, labels)
+        given = one_hot(labels, judged.shape[1]).to(judged)
+        return torch.lerp(given, judged, self.fit.known.to(judged)[labels, None]).float()
+
+    def judged(self, log_p: Tensor, labels: Tensor) -> Tensor:
+        """The same of all classes alike: for people who decide for themselves."""
         assert self.fit is not None
         joint = beliefs(log_p.double(), self.fit.tau) * self.fit.confusion.to(log_p.device).T[labels]
-        judged, given = joint / joint.sum(1, keepdim=True), one_hot(labels, joint.shape[1]).to(joint)
-        return torch.lerp(given, judged, self.fit.known.to(joint)[labels, None]).float()
+        return joint / joint.sum(1, keepdim=True)
 
     def state_dict(self) -> dict[str, Any]:
         return {
