@@ -9,7 +9,7 @@ from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.batch_norm import frozen_statistics
 from metamixup.mixer import MetaMixUp
 from metamixup.models.pretrained import parameter_groups
-from metamixup.network import NextPass, captured_inputs, classifier_name, find_classifier, network
+from metamixup.network import NextPass, captured_inputs, classifier_name, find_classifier, fragile, network
 
 
 class OutFirst(nn.Module):
@@ -116,3 +116,10 @@ def test_compiled_and_transformed_passes_are_not_told_of():
         hook.remove()
     assert not told
     assert len(compiled) <= 2
+
+
+def test_a_deep_network_without_normalisation_is_fragile():
+    layers = [nn.Linear(4, 4) for _ in range(5)]
+    assert fragile(nn.Sequential(*layers))
+    assert not fragile(nn.Sequential(*layers, nn.LayerNorm(4)))
+    assert not fragile(nn.Sequential(*layers[:3])), "a shallow one leaves chance by itself"

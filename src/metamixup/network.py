@@ -188,3 +188,13 @@ def captured_inputs(module: nn.Module) -> Iterator[list[Tensor]]:
     inputs: list[Tensor] = []
     with module.register_forward_pre_hook(lambda _, given: inputs.append(given[0])):
         yield inputs
+
+
+SHALLOW = 3  # layers with weights
+
+
+def fragile(model: nn.Module) -> bool:
+    """May its units die of large gradients before it has learned anything? Those of a deep network without layers that
+    keep features in bounds do. Libraries have such layers of their own, but call them alike."""
+    deep = sum(parameter.ndim > 1 for parameter in model.parameters()) > SHALLOW
+    return deep and not any("norm" in type(module).__name__.lower() for module in model.modules())

@@ -3,7 +3,22 @@ import math
 import pytest
 import torch
 
-from metamixup.trust.amount import FEWEST, HIGH, LEAST, LONG, LOW, MOST, SHORT, UNSETTLED, UNTOLD, Amount, Look
+from metamixup.trust.amount import (
+    FEWEST,
+    FIRST,
+    HIGH,
+    LEAST,
+    LONG,
+    LOW,
+    MOST,
+    SHORT,
+    SOONEST,
+    UNSETTLED,
+    UNTOLD,
+    Amount,
+    Look,
+)
+from metamixup.trust.memory import WIDE
 
 
 def losses(values: torch.Tensor, label: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -13,12 +28,13 @@ def losses(values: torch.Tensor, label: int = 0) -> tuple[torch.Tensor, torch.Te
 
 def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0) -> Amount:
     """After steps in which waiting samples had a loss this much above the others, as a log ratio. The learning rate has
-    begun to fall."""
+    begun to fall, and the first epochs are over."""
     amount = amount or Amount()
     amount.see(0.1)
     amount.see(0.099)
+    trained, waiting = losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10))
     for _ in range(steps):
-        amount.learn(Look(losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10)), known=1000, wrong=least))
+        amount.learn(Look(trained, waiting, known=1000, met=1000, batch=100, steps=100, wrong=least))
     return amount
 
 
@@ -100,6 +116,7 @@ def test_the_share_follows_the_losses_at_once():
 @pytest.mark.parametrize(("count", "expected"), [(1000, MOST), (5000, 0.04), (60_000, LEAST)])
 def test_a_few_samples_wait_evenly_over_their_order_and_never_again_once_trained_on(count: int, expected: float):
     amount, index = Amount(), torch.arange(count)
+    amount.past = SOONEST
     before = amount.waits(index)
     amount.known = count
     after = amount.waits(index)
@@ -197,7 +214,7 @@ def in_a_run(epochs: int, gap=0.0, right=1.0, loss=0.5, shown=400, known=1000) -
     for step in range(shown):
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
         trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss * math.exp(gap)))
-        amount.learn(Look(trained, waiting, known=known, met=1000, batch=100, classes=10, right=right))
+        amount.learn(Look(trained, waiting, known=known, met=1000, batch=100, steps=step + 1, classes=10, right=right))
         if amount.settling.left < 1:
             break
     return amount
@@ -246,3 +263,57 @@ def test_in_a_long_run_all_is_blended_once_labels_are_known_to_be_right_and_the_
     assert in_a_run(long, right=0.0).learned == 0
     assert in_a_run(long, right=0.5).learned == 0.5
     assert in_a_run(long, loss=0.8 * math.log(10)).learned == 0
+
+
+def test_nobody_waits_in_the_first_epochs_while_the_rate_tells_nothing():
+    amount, index, one = Amount(), torch.arange(1000), losses(torch.ones(1))
+    for step in range(10 * SOONEST):
+        amount.see(0.1)
+        assert not amount.waits(index).any()
+        amount.learn(Look(one, losses(torch.ones(0)), known=1000, met=1000, batch=100, steps=step + 1))
+    assert amount.waits(index).any()
+    assert in_a_run(LONG[0] - 1, shown=10 * SOONEST - 5).waits(index).any(), "where it tells, they wait from then on"
+
+
+def test_nobody_waits_in_a_run_that_is_known_to_be_long():
+    amount = in_a_run(LONG[1] + 1, right=0.0, shown=10 * SOONEST + 5)
+    assert amount.long == 1
+    assert not amount.waits(torch.arange(1000)).any()
+
+
+def shown_at_chance(classes: int, ratio: float, past=FIRST, rare=False, amount: Amount | None = None) -> Amount:
+    """After looks at which the loss was this much of guessing's. rare: one label in ten is of the second class."""
+    amount, labels = amount or Amount(), torch.arange(1280) % classes
+    labels = (torch.arange(1280) % 10 == 0).long() if rare else labels
+    frequency = torch.bincount(labels) / 1280
+    trained = (torch.full((1280,), -ratio * float((frequency * frequency.log()).sum())), labels % WIDE)
+    for _ in range(20):
+        none = losses(torch.ones(0))
+        amount.learn(Look(trained, none, known=5000, met=5000, batch=100, steps=round(50 * past), classes=classes))
+    return amount
+
+
+@pytest.mark.parametrize("classes", [2, 10, 640])
+def test_a_network_that_still_knows_nothing_after_the_first_epochs_gets_blends(classes: int):
+    assert shown_at_chance(classes, 1.0, past=FIRST - 0.1).share == 0
+    assert shown_at_chance(classes, 1.0).share == 1
+    assert shown_at_chance(classes, 0.8).share == 0
+
+
+def test_one_that_knows_which_class_is_common_knows_nothing_yet():
+    assert shown_at_chance(2, 1.0, rare=True).share == 1
+
+
+def test_a_short_run_that_learns_nothing_gets_blends_too():
+    amount = in_a_run(int(SHORT) - 1, shown=10 * SOONEST)
+    amount.heard = 0  # in a run nobody waits before it is known to be short
+    assert amount.share == 0
+    assert shown_at_chance(10, 1.0, amount=amount).share == 1
+
+
+def test_a_fragile_network_gets_blends_from_the_first_step_until_it_knows_something():
+    amount = Amount()
+    amount.begin(fragile=True)
+    assert amount.share == 1
+    assert shown_at_chance(10, 1.0, past=0.5, amount=amount).share == 1
+    assert shown_at_chance(10, 0.8, past=0.5, amount=amount).share == 0

@@ -29,6 +29,11 @@ def test_a_balanced_set_is_left_as_it_is():
     assert learned([40, 40, 40], [5, 5, 5], [0.1, -0.4, 2.0]).weights(1.0).tolist() == pytest.approx([1, 1, 1])
 
 
+def test_classes_that_differ_as_chance_has_it_are_left_as_they_are():
+    balance = learned([48, 34, 40], [5, 5, 5], [0.1, 3.0, 2.0])
+    assert balance.weights(1.0).tolist() == [1, 1, 1]
+
+
 def test_a_class_that_one_side_does_not_have_is_neither_favoured_nor_shunned():
     weights = learned([100, 50, 2, 0], [10, 10, 0, 10], [0.0, 1.0, 3.0, 0.0]).weights(1.0)
     assert bool(torch.isfinite(weights).all())

@@ -101,6 +101,17 @@ def test_nothing_is_distrusted_while_the_share_of_wrong_labels_falls():
         assert division.strength == 0
 
 
+def test_clean_labels_that_come_to_be_believed_do_not_look_like_a_network_that_still_learns():
+    """They tell a smaller share than the labels alone, from one fit to the next."""
+    log_p, labels, _, _ = made(unsure=3.0, skill=3.0)
+    spare, right, _, _ = made(20, wrong=0.0, seed=9, unsure=3.0, skill=3.0)
+    division = divided(log_p, labels, times=WATCHED)
+    alone = division.shares[-1]
+    division.learn(log_p, labels, (spare, right))
+    assert division.shares[-1] < 0.9 * alone
+    assert division._steady() == 1
+
+
 @pytest.mark.parametrize(("skill", "precise"), [(4.0, 1.0), (0.8, 0.0)])
 def test_clean_labels_tell_whether_distrust_falls_on_wrong_ones(skill, precise):
     """A network that knows little distrusts right labels too."""

@@ -7,6 +7,7 @@ from metamixup import Beta, MetaMixUp
 from metamixup.meta import Replay, Reverse, Shuffle
 from metamixup.mixing import Mixture, Pairs, mix
 from metamixup.trust import Trust
+from metamixup.trust.amount import SOONEST
 from metamixup.trust.division import WATCHED, Fit
 from metamixup.trust.evidence import Evidence
 
@@ -70,7 +71,7 @@ def test_without_a_meta_set_too():
     mixer, wrong, told = train(Trust(), meta=False)
     right, distrusted = trust_in(mixer, wrong)
     assert right > 0.85
-    assert distrusted < 0.25
+    assert distrusted < 0.3
     assert told < 0.22
     suspects = mixer.suspects(100)
     assert sum(bool(wrong[s.index]) for s in suspects) > 90
@@ -211,7 +212,7 @@ def test_samples_beyond_the_judged_fraction_are_trusted():
 def overfitting(stage: Trust, indexed: bool = True, looks: int = 40) -> Trust:
     """After steps in which samples that wait, or meta images, were predicted worse than those that are trained on."""
     labels = torch.eye(3)[torch.arange(600) % 3]
-    stage.amount.settling.fallen = True
+    stage.amount.settling.fallen, stage.steps = True, 10
     for _ in range(looks):
         pairs = Pairs(torch.arange(600), labels, torch.arange(600) if indexed else None, None, labels[:90])
         sure, unsure = (torch.softmax(k * labels, 1).log() for k in (3.0, 1.0))
@@ -236,6 +237,7 @@ def test_a_control_turns_an_amount_once():
 
 def test_samples_that_wait_are_not_trained_on():
     stage, index = Trust(), torch.arange(600)
+    stage.amount.past = SOONEST
     waiting = stage.amount.waits(index)
     mixture = served(stage, Pairs(torch.randperm(600), torch.eye(3)[index % 3], index))
     assert 20 < int(waiting.sum()) < 80

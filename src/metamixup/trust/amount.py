@@ -11,9 +11,14 @@ Each sample that waits is compared with trained ones of its own label: both kind
 common or rare, so the gap is of the network alone.
 
 Mixing pays late, so the gap tells late that it would have. Where the learning rate tells how long the run will be
-(`horizon`), that is known before: a short run ends before anything is learned by heart, so nothing is blended and
-nobody waits; in a long one p is 1 as soon as labels are known to be right and the network knows some of what it is
-shown.
+(`horizon`), that is known before, and nobody need wait: a short run ends before anything is learned by heart, so
+nothing is blended; in a long one p is 1 as soon as labels are known to be right and the network knows some of what it
+is shown. As long as the run may be a short one, nobody waits in the first epochs either.
+
+A network that still knows nothing after two epochs has nothing to lose, and all pairs are blended until it does:
+gradients of blends are smaller, and some networks leave chance by them that do not without. A deep one without
+normalisation is fragile: its units may die of large gradients before it has learned anything. So all its pairs are
+blended from the first step on until it has.
 
 Once all pairs have been blended for a while, or the learning rate has fallen to `settle` of its peak, nobody waits any
 more. From there on p falls with the rate, so that the network ends its training on the samples themselves. A rate that
@@ -34,8 +39,12 @@ from metamixup.trust.memory import WIDE
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
-SHORT, LONG = 10, (15, 20)  # epochs of a run that learns nothing by heart; from and to which it surely will
+SHORT, LONG = 9.5, (15, 20)  # epochs of a run that learns nothing by heart; from and to which it surely will
 KNOWS = (0.75, 0.65)  # the loss of what is trained on, of guessing 1: the network knows too little yet, and enough
+STUCK = (0.93, 0.98)  # the loss of what is shown, of guessing by the frequency of labels 1: it knows something, nothing
+SHOWN = 500  # losses that this is the running mean of
+FIRST = 2  # epochs before a network may be taken for stuck
+SOONEST = 3  # and before anybody waits in what may be a short run
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
@@ -48,21 +57,26 @@ WINDOW = 1.6  # running losses reach over this many times √N losses of waiting
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
 Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
-NUMBERS = ("learned", "least", "known", "batch", "epochs", "cut_short", "heard", "full", "lowest", "widest", "released")
+NUMBERS = ("learned", "least", "known", "batch", "past", "epochs", "heard", "full", "lowest", "widest")
+FLAGS = ("cut_short", "released", "fragile")
+SUMS = ("waiting", "trained", "shown")
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a look found. trained, waiting: losses of unblended samples, the former of samples met before: nothing is
-    known by heart at first sight; known: how many samples there are, by their index, 0 without one; met: how many have
-    been met so far, since indices may have gaps; batch: how many a step shows; classes: how many there are; wrong: what
-    p is at least, since labels are wrong; right: how far labels are known to be right, in [0, 1]."""
+    """What a look found. trained, waiting: losses of unblended samples, the former of samples met before, since nothing
+    is known by heart at first sight; new: of the others; known: how many samples there are, by their index, 0 without
+    one; met: how many have been met so far, since indices may have gaps; batch: how many a step shows; steps: how many
+    there have been; classes: how many there are; wrong: what p is at least, since labels are wrong; right: how far
+    labels are known to be right, in [0, 1]."""
 
     trained: Losses
     waiting: Losses
+    new: Losses = (torch.zeros(0), torch.zeros(0, dtype=torch.int64))
     known: int = 0
     met: int = 0
     batch: int = 0
+    steps: int = 0
     classes: int = 2
     wrong: float = 0.0
     right: float = 0.0
@@ -73,21 +87,29 @@ class Amount:
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; horizon: how long the run will be, and epochs: the same in
-    epochs, 0 while that is not known, with batch: the largest so far; cut_short: was the run taken for a short one?;
-    learned: p, and least: what it is at least; known: how many samples there are, by their index; heard: losses of
-    waiting samples so far, and full: since p is 1; lowest: the gap where it began below zero, since those who wait are
-    easier by chance; widest: the widest so far, counted from there; released: does nobody wait any more?; trained:
-    (WIDE, 2) sums of losses and their count, by label; waiting: (3,) sums of losses, of how hard their labels are (the
-    mean loss of trained samples with that label; that of all is 1) and their count.
+    epochs, 0 while that is not known, with batch: the largest so far; past: epochs so far; cut_short: was the run taken
+    for a short one?; learned: p, and least: what it is at least; known: how many samples there are, by their index;
+    heard: losses of waiting samples so far; full: how long p has been 1, in windows of the running losses; lowest: the
+    gap where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from
+    there; released: does nobody wait any more?; fragile: may the network die of large gradients?; trained, shown:
+    (WIDE, 2) sums of losses and their count, by label, the latter of all that was looked at; waiting: (3,) sums of
+    losses, of how hard their labels are (the mean loss of trained samples with that label; that of all is 1) and their
+    count.
     """
 
     def __init__(self, settle: float = 0.5):
         self.settling, self.horizon = Settling(settle), Horizon()
-        self.batch, self.epochs, self.cut_short = 0, 0.0, False
+        self.batch, self.past, self.epochs, self.cut_short = 0, 0.0, 0.0, False
         self.learned, self.least = 0.0, 0.0
-        self.known, self.heard, self.full, self.released = 0, 0, 0, False
+        self.known, self.heard, self.full, self.released = 0, 0, 0.0, False
         self.lowest, self.widest = 0.0, 0.0
-        self.waiting, self.trained = torch.zeros(3, dtype=torch.float64), torch.zeros(WIDE, 2, dtype=torch.float64)
+        self.fragile = False
+        self.waiting = torch.zeros(3, dtype=torch.float64)
+        self.trained, self.shown = (torch.zeros(WIDE, 2, dtype=torch.float64) for _ in range(2))
+
+    def begin(self, fragile: bool) -> None:
+        """Before the first step. fragile: may the network die before it has learned anything?"""
+        self.fragile, self.least = fragile, float(fragile)
 
     @property
     def share(self) -> float:
@@ -103,43 +125,62 @@ class Amount:
     def waits(self, index: Tensor) -> Tensor:
         """(B,) which samples are not to be trained on. Ever fewer as more are known: nobody who was trained on waits
         again."""
-        share = 0.0 if self.released or self.few else min(MOST, max(LEAST, WAITING / max(1, self.known)))
+        may_be_short = self.horizon.total * self.batch < SHORT * max(1, self.known)
+        nobody = self.released or self.few or self.long == 1 or (may_be_short and self.past < SOONEST)
+        share = 0.0 if nobody else min(MOST, max(LEAST, WAITING / max(1, self.known)))
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
     def learn(self, look: Look) -> bool:
         """Draws p from what a look found, unless nobody waits any more. Was it drawn anew?"""
-        self.least, before = look.wrong, max(look.wrong, self.learned)
+        before = max(look.wrong, self.learned)
         self.known = self.known if self.released else max(self.known, look.known)
         self._learn_length(look)
-        trained, waiting = _finite(look.trained), _finite(look.waiting)
-        heard = len(waiting[0])
+        trained, waiting, new = (_finite(found) for found in (look.trained, look.waiting, look.new))
+        self.least = max(look.wrong, self._stuck([trained, waiting, new], look.classes))
         if self.released or self.few or not len(trained[0]):
             return False
-        self._remember(trained, waiting, max(0.0, 1 - heard / self.window))
-        self.heard += heard
-        self.learned = max(self._by_gap(), look.right * self._by_length(look.classes)) if self.heard >= FEWEST else 0.0
+        windows = self._windows(len(trained[0]), len(waiting[0]))
+        self._remember(trained, waiting, max(0.0, 1 - windows))
+        self.heard += len(waiting[0])
+        self.learned = max(self._by_gap(), look.right * self._by_length(look.classes))
         if self.heard >= self.window:
             self.lowest = min(self.lowest, self.gap)
             self.widest = max(self.widest, self.gap - self.lowest)
-        self.full = self.full + heard if max(look.wrong, self.learned) == before == 1 else 0
-        self.released = look.known > 0 and self.full >= self.window
+        self.full = self.full + windows if max(look.wrong, self.learned) == before == 1 else 0.0
+        self.released = look.known > 0 and self.full >= 1
         return True
 
     def _learn_length(self, look: Look) -> None:
         self.batch = max(self.batch, look.batch)  # the last one of an epoch may be a small rest
-        self.epochs = self.horizon.total * self.batch / look.met if look.met else 0.0
+        epoch = look.met / self.batch if self.batch else 0.0  # in steps
+        self.past, self.epochs = (steps / epoch if epoch else 0.0 for steps in (look.steps, self.horizon.total))
         short = 0 < self.epochs < SHORT
         self.cut_short, self.released = self.cut_short or short, self.released or short
         if self.few or self.cut_short:
             self.learned = 0.0 if short and not self.few else UNTOLD
 
+    def _windows(self, trained: int, waiting: int) -> float:
+        """How much of what running losses reach over a look is. Where nobody waits, that is half an epoch."""
+        return waiting / self.window if waiting or self.heard or not self.known else 2 * trained / self.known
+
     def _by_gap(self) -> float:
-        return between(self.gap, (LOW, HIGH))
+        return between(self.gap, (LOW, HIGH)) if self.heard >= FEWEST else 0.0
 
     def _by_length(self, classes: int) -> float:
         """p in a long run, of a network that knows some of what it is shown."""
         _, trained = self.losses
         return self.long * between(trained / math.log(max(classes, 2)), KNOWS)
+
+    def _stuck(self, shown: list[Losses], classes: int) -> float:
+        """Does the network still know nothing, in [0, 1]?"""
+        losses, labels = (torch.cat(parts) for parts in zip(*shown, strict=True))
+        self.shown.mul_(max(0.0, 1 - len(losses) / SHOWN))
+        self.shown.index_add_(0, labels, torch.stack([losses, torch.ones_like(losses)], 1))
+        if not self.fragile and self.past < FIRST:
+            return 0.0
+        frequency = self.shown[:, 1] / self.shown[:, 1].sum().clamp_min(1e-12)
+        guessing = float(torch.special.entr(frequency).sum()) + math.log(max(1.0, classes / WIDE))
+        return between(_mean(*self.shown.sum(0)) / guessing, STUCK) if guessing else float(self.fragile)
 
     @property
     def long(self) -> float:
@@ -190,15 +231,16 @@ class Amount:
         return {name: round(value, 5) for name, value in found.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        sums = {"waiting": self.waiting.clone(), "trained": self.trained.clone()}
+        sums = {name: getattr(self, name).clone() for name in SUMS}
         parts = {"settling": self.settling.state_dict(), "horizon": self.horizon.state_dict()}
-        return sums | parts | {name: getattr(self, name) for name in NUMBERS}
+        return sums | parts | {name: getattr(self, name) for name in (*NUMBERS, *FLAGS)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.waiting, self.trained = state["waiting"].clone(), state["trained"].clone()
+        for name in SUMS:
+            setattr(self, name, state[name].clone())
         self.settling.load_state_dict(state["settling"])
         self.horizon.load_state_dict(state["horizon"])
-        for name in NUMBERS:
+        for name in (*NUMBERS, *FLAGS):
             setattr(self, name, type(getattr(self, name))(state[name]))
 
 

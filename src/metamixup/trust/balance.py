@@ -8,6 +8,10 @@ import torch
 from torch import Tensor
 
 from metamixup import world
+from metamixup.trust.amount import between
+
+CHANCE = 2  # times what counts of classes differ by chance in the mean is still chance
+UNEVEN = (0.1, 0.2)  # the spread, beyond chance, of the log of how much more classes are wanted: too little, enough
 
 
 class Balance:
@@ -43,7 +47,9 @@ class Balance:
         seen, wanted = (torch.where(known, count, 1) for count in (self.seen, self.wanted))
         lift = torch.where(known, (wanted / wanted[known].sum()).log() - (seen / seen[known].sum()).log(), 0)
         agreement = correlation((self.gain / seen)[known], lift[known])
-        return (2 * agreement).clamp(-1, 1), lift
+        by_chance = (1 / seen + 1 / wanted)[known].mean()
+        beyond = (lift[known].square().mean() - CHANCE * by_chance).clamp_min(0).sqrt().nan_to_num()
+        return between(float(beyond), UNEVEN) * (2 * agreement).clamp(-1, 1), lift
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"seen": self.seen, "wanted": self.wanted, "gain": self.gain}

@@ -73,12 +73,13 @@ class Division:
 
     Holds fit: the newest, or None before the first; likeliest: τ that explains the training labels best;
     most: the largest share of wrong labels that any fit found at that τ; shares: what the newest fits found at least;
-    hits: of what is distrusted, the share that is really wrong, as far as clean labels tell: they are distrusted too.
+    hits: of what is distrusted, the share that is really wrong, as far as clean labels tell: they are distrusted too;
+    vouched: did clean labels tell at all?
     """
 
     def __init__(self) -> None:
         self.fit: Fit | None = None
-        self.likeliest, self.most, self.hits = UNSURE, 0.0, 0.0
+        self.likeliest, self.most, self.hits, self.vouched = UNSURE, 0.0, 0.0, False
         self.shares: list[float] = []
 
     @property
@@ -119,14 +120,18 @@ class Division:
         part = slice(None, None, len(log_p) // MOST + 1)
         log_p, labels = log_p[part].double(), labels[part]
         self.fit = self._explain(log_p, labels, self._tau_without_clean(log_p, labels))
-        surely = self.fit.share
-        if clean is not None and len(clean[1]) >= FEWEST and self._vouched_for(*clean):
+        alone = surely = self.fit.share
+        vouched = clean is not None and len(clean[1]) >= FEWEST and self._vouched_for(*clean)
+        if clean is not None and vouched:
             best, largest = tau_of_clean(clean[0].double(), clean[1])
             surely = self._explain(log_p, labels, largest).share
             self.fit = self._explain(log_p, labels, best)
             # One more is counted as distrusted than are: a handful may all be trusted by chance.
             n = len(clean[1])
             self.hits = 1 - (n * self._distrust(*clean) + 1) / (n + 1) / max(self.share, 1e-9)
+        if vouched and not self.vouched:  # clean labels tell another share, of which the earlier ones knew nothing
+            self.shares = [share * surely / max(alone, 1e-9) for share in self.shares]
+        self.vouched = vouched
         self.shares = [*self.shares, surely][-WATCHED:]
 
     def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:
@@ -178,12 +183,14 @@ class Division:
             "likeliest": self.likeliest,
             "most": self.most,
             "hits": self.hits,
+            "vouched": self.vouched,
             "shares": torch.tensor(self.shares, dtype=torch.float64),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.fit = Fit(**state["fit"]) if state["fit"] else None
         self.likeliest, self.most, self.hits = (float(state[name]) for name in ("likeliest", "most", "hits"))
+        self.vouched = bool(state["vouched"])
         self.shares = state["shares"].tolist()
 
 

@@ -24,6 +24,7 @@ from metamixup import world
 from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.stage import Stage
 from metamixup.mixing import Mixture, Pairs
+from metamixup.network import fragile
 from metamixup.policy import Beta
 from metamixup.policy.thinning import thinned
 from metamixup.trust.amount import UNTOLD, Amount, Look
@@ -80,6 +81,8 @@ class Trust(Stage):
         eta: Mapping[str, float],
         generator: torch.Generator,
     ) -> Mixture:
+        if not self.steps:
+            self.amount.begin(fragile(model))
         due, self.steps = self.due, self.steps + 1
         lam = self.draw(pairs, generator)
         seen = None
@@ -221,10 +224,22 @@ class Trust(Stage):
             index = world.gathered(pairs.index)
             self.samples.make_room(index, columns := min(batch.log_p.shape[1], WIDE))
             waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
-            trained, waits = ((losses[rows], labels[rows]) for rows in (met & ~waiting, waiting))
+            chosen = (met & ~waiting, waiting, ~met & ~waiting)
+            trained, waits, new = ((losses[rows], labels[rows]) for rows in chosen)
             right = 1 - self.division.strength if self.division.watched else 0.0
-            known, classes = len(self.samples.visits), batch.log_p.shape[1]
-            anew = self.amount.learn(Look(trained, waits, known, self.samples.count, shown, classes, wrong, right))
+            look = Look(
+                trained,
+                waits,
+                new,
+                known=len(self.samples.visits),
+                met=self.samples.count,
+                batch=shown,
+                steps=self.steps,
+                classes=batch.log_p.shape[1],
+                wrong=wrong,
+                right=right,
+            )
+            anew = self.amount.learn(look)
         elif meta is not None and pairs.meta_labels is not None and pairs.labelled is None:
             stand_in = (meta.losses(pairs.meta_labels), label_columns(pairs.meta_labels))
             held, held_labels = map(world.gathered, stand_in)
