@@ -214,15 +214,16 @@ def in_a_run(epochs: int, gap=0.0, right=1.0, loss=0.5, shown=400, known=1000) -
     for step in range(shown):
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
         trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss * math.exp(gap)))
-        amount.learn(Look(trained, waiting, known=known, met=1000, batch=100, steps=step + 1, classes=10, right=right))
+        counts = {"known": known, "met": 1000, "visits": 100 * step, "batch": 100, "steps": step + 1}
+        amount.learn(Look(trained, waiting, **counts, classes=10, right=right))
         if amount.settling.left < 1:
             break
     return amount
 
 
-def test_in_a_short_run_nobody_waits_and_nothing_is_blended_though_there_had_been_a_gap():
-    assert in_a_run(SHORT - 1, gap=1.0, shown=12).learned == 1
-    amount = in_a_run(SHORT - 1, gap=1.0, shown=40)
+@pytest.mark.parametrize("shown", [12, 40])
+def test_in_a_short_run_nobody_waits_and_nothing_is_blended(shown: int):
+    amount = in_a_run(SHORT - 1, gap=1.0, shown=shown)
     assert not amount.waits(torch.arange(1000)).any()
     assert amount.share == 0
 
@@ -281,6 +282,31 @@ def test_nobody_waits_in_a_run_that_is_known_to_be_long():
     assert not amount.waits(torch.arange(1000)).any()
 
 
+def test_what_was_heard_of_those_who_waited_says_nothing_once_nobody_does():
+    """As where a warm-up hides for a while how long a run is."""
+    amount = Amount()
+    for step in range(60):  # six epochs of warm-up
+        amount.see(0.001 * step)
+        waiting = losses(torch.full((10,), math.exp((LOW + HIGH) / 2)))
+        amount.learn(Look(losses(torch.ones(90)), waiting, known=1000, met=1000, batch=100, steps=step + 1))
+    assert amount.learned == pytest.approx(0.5, abs=0.05)
+    for step in range(40):
+        amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / 400)))
+    amount.learn(Look(losses(torch.ones(90)), losses(torch.ones(0)), known=1000, met=1000, batch=100, steps=140))
+    assert amount.long == 1
+    assert amount.learned == 0, "labels are not known to be right yet"
+    for _ in range(20):
+        trained = losses(torch.full((90,), 0.1))
+        amount.learn(Look(trained, losses(torch.ones(0)), known=1000, met=1000, batch=100, steps=140, right=1.0))
+    assert amount.released
+
+
+def test_how_many_samples_there_are_does_not_hang_on_how_many_were_looked_at():
+    none = losses(torch.ones(0))
+    assert Look(none, none, known=5000, met=600, visits=600).samples == 5000
+    assert Look(none, none, known=5000, met=500, visits=2000).samples == 500, "indices have gaps"
+
+
 def shown_at_chance(classes: int, ratio: float, past=FIRST, rare=False, amount: Amount | None = None) -> Amount:
     """After looks at which the loss was this much of guessing's. rare: one label in ten is of the second class."""
     amount, labels = amount or Amount(), torch.arange(1280) % classes
@@ -298,6 +324,13 @@ def test_a_network_that_still_knows_nothing_after_the_first_epochs_gets_blends(c
     assert shown_at_chance(classes, 1.0, past=FIRST - 0.1).share == 0
     assert shown_at_chance(classes, 1.0).share == 1
     assert shown_at_chance(classes, 0.8).share == 0
+
+
+def test_labels_that_are_all_alike_leave_nothing_to_know():
+    assert shown_at_chance(1, 1.0).share == 0
+    amount = Amount()
+    amount.begin(fragile=True)
+    assert shown_at_chance(1, 1.0, amount=amount).share == 0
 
 
 def test_one_that_knows_which_class_is_common_knows_nothing_yet():

@@ -34,6 +34,16 @@ def test_classes_that_differ_as_chance_has_it_are_left_as_they_are():
     assert balance.weights(1.0).tolist() == [1, 1, 1]
 
 
+def test_few_images_that_come_up_again_and_again_prove_nothing():
+    """Of 30 meta images drawn at random."""
+    balance, labels = Balance(), torch.eye(3).repeat(20, 1)
+    gain = torch.tensor([0.0, 1.0, 2.0]).repeat(20)
+    meta = torch.eye(3).repeat_interleave(torch.tensor([7, 10, 13]), 0)
+    for _ in range(50):
+        balance.learn(labels, gain, meta, (60, 30))
+    assert balance.weights(1.0).tolist() == [1, 1, 1]
+
+
 def test_a_class_that_one_side_does_not_have_is_neither_favoured_nor_shunned():
     weights = learned([100, 50, 2, 0], [10, 10, 0, 10], [0.0, 1.0, 3.0, 0.0]).weights(1.0)
     assert bool(torch.isfinite(weights).all())

@@ -110,6 +110,9 @@ def test_clean_labels_that_come_to_be_believed_do_not_look_like_a_network_that_s
     division.learn(log_p, labels, (spare, right))
     assert division.shares[-1] < 0.9 * alone
     assert division._steady() == 1
+    for clean in (None, (spare, right), (spare, right)):
+        division.learn(log_p, labels, clean)
+        assert division._steady() == 1, "nor do those that are believed by turns"
 
 
 @pytest.mark.parametrize(("skill", "precise"), [(4.0, 1.0), (0.8, 0.0)])

@@ -172,7 +172,7 @@ def divided(share_wrong: float = 0.5) -> Trust:
     stage, trust = Trust(), torch.tensor([0.0, 1.0])
     confusion = torch.tensor([[1 - share_wrong, share_wrong], [share_wrong, 1 - share_wrong]]).double()
     stage.division.fit = Fit(1.0, confusion, torch.ones(2), share_wrong, 0.0, trust)
-    stage.division.shares = [0.5] * WATCHED
+    stage.division.shares, stage.division.vouched = [0.5] * WATCHED, [False] * WATCHED
     return stage
 
 
@@ -244,6 +244,15 @@ def test_samples_that_wait_are_not_trained_on():
     alone = mixture.lam[waiting]
     assert torch.equal(alone, torch.zeros_like(alone)), "their partner takes their place"
     assert not waiting[mixture.partner[mixture.lam < 1]].any()
+
+
+def test_a_fragile_network_gets_blends_where_nothing_else_tells_too():
+    stage, labels = Trust(), torch.eye(3)[torch.arange(60) % 3]
+    stage.amount.begin(fragile=True)
+    for _ in range(10):
+        at_chance = Evidence(torch.zeros(60), torch.zeros(60, 3).log_softmax(1))
+        stage._learn_amount(at_chance, None, Pairs(torch.arange(60), labels), 60)
+    assert stage.amount.share == 1
 
 
 def test_half_of_the_pairs_are_blended_where_nothing_tells():

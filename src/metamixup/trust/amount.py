@@ -39,12 +39,14 @@ from metamixup.trust.memory import WIDE
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
-SHORT, LONG = 9.5, (15, 20)  # epochs of a run that learns nothing by heart; from and to which it surely will
+SHORT, LONG = 9.5, (15, 19.5)  # epochs of a run that learns nothing by heart; from and to which it surely will
 KNOWS = (0.75, 0.65)  # the loss of what is trained on, of guessing 1: the network knows too little yet, and enough
 STUCK = (0.93, 0.98)  # the loss of what is shown, of guessing by the frequency of labels 1: it knows something, nothing
+SAYS_LITTLE = 0.1  # where guessing's loss is below, there is hardly anything to know
 SHOWN = 500  # losses that this is the running mean of
 FIRST = 2  # epochs before a network may be taken for stuck
 SOONEST = 3  # and before anybody waits in what may be a short run
+GAPS = 0.75  # of the samples that would have been met by so many visits if indices had no gaps
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
@@ -66,20 +68,27 @@ SUMS = ("waiting", "trained", "shown")
 class Look:
     """What a look found. trained, waiting: losses of unblended samples, the former of samples met before, since nothing
     is known by heart at first sight; new: of the others; known: how many samples there are, by their index, 0 without
-    one; met: how many have been met so far, since indices may have gaps; batch: how many a step shows; steps: how many
-    there have been; classes: how many there are; wrong: what p is at least, since labels are wrong; right: how far
-    labels are known to be right, in [0, 1]."""
+    one; met: how many of them have been met so far, and visits: how often in all; batch: how many a step shows; steps:
+    how many there have been; classes: how many there are; wrong: what p is at least, since labels are wrong; right: how
+    far labels are known to be right, in [0, 1]."""
 
     trained: Losses
     waiting: Losses
     new: Losses = (torch.zeros(0), torch.zeros(0, dtype=torch.int64))
     known: int = 0
     met: int = 0
+    visits: int = 0
     batch: int = 0
     steps: int = 0
     classes: int = 2
     wrong: float = 0.0
     right: float = 0.0
+
+    @property
+    def samples(self) -> int:
+        """How many there are. Indices may have gaps: then ever the same ones are met."""
+        without_gaps = self.known * (1 - math.exp(-self.visits / self.known)) if self.known else 0.0
+        return self.known if self.met >= GAPS * without_gaps else self.met
 
 
 class Amount:
@@ -123,12 +132,16 @@ class Amount:
         self.released = self.released or self.settling.left < 1
 
     def waits(self, index: Tensor) -> Tensor:
-        """(B,) which samples are not to be trained on. Ever fewer as more are known: nobody who was trained on waits
-        again."""
-        may_be_short = self.horizon.total * self.batch < SHORT * max(1, self.known)
-        nobody = self.released or self.few or self.long == 1 or (may_be_short and self.past < SOONEST)
-        share = 0.0 if nobody else min(MOST, max(LEAST, WAITING / max(1, self.known)))
+        """(B,) which samples are not to be trained on. Ever fewer as more are known, so that nobody who waits has been
+        trained on, but in the first epochs."""
+        share = min(MOST, max(LEAST, WAITING / max(1, self.known))) if self.anybody_waits else 0.0
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
+
+    @property
+    def anybody_waits(self) -> bool:
+        may_be_short = self.horizon.total * self.batch < SHORT * max(1, self.known)
+        early = may_be_short and self.past < SOONEST
+        return not (self.released or self.few or self.long == 1 or early)
 
     def learn(self, look: Look) -> bool:
         """Draws p from what a look found, unless nobody waits any more. Was it drawn anew?"""
@@ -142,7 +155,7 @@ class Amount:
         windows = self._windows(len(trained[0]), len(waiting[0]))
         self._remember(trained, waiting, max(0.0, 1 - windows))
         self.heard += len(waiting[0])
-        self.learned = max(self._by_gap(), look.right * self._by_length(look.classes))
+        self.learned = max(self._by_gap(look), look.right * self._by_length(look.classes))
         if self.heard >= self.window:
             self.lowest = min(self.lowest, self.gap)
             self.widest = max(self.widest, self.gap - self.lowest)
@@ -152,19 +165,23 @@ class Amount:
 
     def _learn_length(self, look: Look) -> None:
         self.batch = max(self.batch, look.batch)  # the last one of an epoch may be a small rest
-        epoch = look.met / self.batch if self.batch else 0.0  # in steps
+        epoch = look.samples / self.batch if self.batch else 0.0  # in steps
         self.past, self.epochs = (steps / epoch if epoch else 0.0 for steps in (look.steps, self.horizon.total))
-        short = 0 < self.epochs < SHORT
+        surely = self.epochs if self.past >= SOONEST or not look.met else self.horizon.total * self.batch / look.met
+        short = 0 < surely < SHORT  # before, there may be gaps that have not shown
         self.cut_short, self.released = self.cut_short or short, self.released or short
         if self.few or self.cut_short:
             self.learned = 0.0 if short and not self.few else UNTOLD
 
     def _windows(self, trained: int, waiting: int) -> float:
-        """How much of what running losses reach over a look is. Where nobody waits, that is half an epoch."""
-        return waiting / self.window if waiting or self.heard or not self.known else 2 * trained / self.known
+        """How much of what running losses reach over a look is. Where nobody waits, that is half of all samples."""
+        if self.known and not self.anybody_waits:
+            return 2 * trained / self.known
+        return waiting / self.window
 
-    def _by_gap(self) -> float:
-        return between(self.gap, (LOW, HIGH)) if self.heard >= FEWEST else 0.0
+    def _by_gap(self, look: Look) -> float:
+        told = self.heard >= FEWEST and (self.anybody_waits or not look.known)
+        return between(self.gap, (LOW, HIGH)) if told else 0.0
 
     def _by_length(self, classes: int) -> float:
         """p in a long run, of a network that knows some of what it is shown."""
@@ -180,7 +197,9 @@ class Amount:
             return 0.0
         frequency = self.shown[:, 1] / self.shown[:, 1].sum().clamp_min(1e-12)
         guessing = float(torch.special.entr(frequency).sum()) + math.log(max(1.0, classes / WIDE))
-        return between(_mean(*self.shown.sum(0)) / guessing, STUCK) if guessing else float(self.fragile)
+        if guessing < SAYS_LITTLE:
+            return float(self.fragile and not self.shown.any())
+        return between(_mean(*self.shown.sum(0)) / guessing, STUCK)
 
     @property
     def long(self) -> float:

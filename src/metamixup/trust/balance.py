@@ -4,6 +4,8 @@ Rare classes are weighted up only late, as the network comes to rest (deferred r
 start it would see the same few images again and again.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -16,14 +18,19 @@ UNEVEN = (0.1, 0.2)  # the spread, beyond chance, of the log of how much more cl
 
 class Balance:
     """seen, wanted: (C,) how often each class came up in batches and in meta batches; gain: (C,) what its samples, if
-    trusted, promised to take off the meta loss, summed up."""
+    trusted, promised to take off the meta loss, summed up; distinct: how many samples of both kinds there are: one that
+    comes up again says nothing new of how frequent its class is."""
 
     def __init__(self) -> None:
         self.seen, self.wanted, self.gain = torch.zeros(0), torch.zeros(0), torch.zeros(0)
+        self.distinct = (math.inf, math.inf)
         self._lift: tuple[Tensor, Tensor] | None = None
 
-    def learn(self, labels: Tensor, gain: Tensor, meta_labels: Tensor) -> None:
-        """labels: (B, C); gain: (B,); meta_labels: (M, C)."""
+    def learn(
+        self, labels: Tensor, gain: Tensor, meta_labels: Tensor, distinct: tuple[float, float] | None = None
+    ) -> None:
+        """labels: (B, C); gain: (B,); meta_labels: (M, C); distinct: None where it is not known."""
+        self.distinct = distinct or self.distinct
         labels, meta_labels = labels.float(), meta_labels.float()
         news = (labels.sum(0), meta_labels.sum(0), gain @ labels)
         seen, wanted, gained = (world.total(new) for new in news)
@@ -47,15 +54,19 @@ class Balance:
         seen, wanted = (torch.where(known, count, 1) for count in (self.seen, self.wanted))
         lift = torch.where(known, (wanted / wanted[known].sum()).log() - (seen / seen[known].sum()).log(), 0)
         agreement = correlation((self.gain / seen)[known], lift[known])
-        by_chance = (1 / seen + 1 / wanted)[known].mean()
+        again = [
+            max(1.0, float(n.sum()) / most) for n, most in zip((self.seen, self.wanted), self.distinct, strict=True)
+        ]
+        by_chance = (again[0] / seen + again[1] / wanted)[known].mean()
         beyond = (lift[known].square().mean() - CHANCE * by_chance).clamp_min(0).sqrt().nan_to_num()
         return between(float(beyond), UNEVEN) * (2 * agreement).clamp(-1, 1), lift
 
     def state_dict(self) -> dict[str, Tensor]:
-        return {"seen": self.seen, "wanted": self.wanted, "gain": self.gain}
+        return {"seen": self.seen, "wanted": self.wanted, "gain": self.gain, "distinct": torch.tensor(self.distinct)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         self.seen, self.wanted, self.gain = (state[name].clone() for name in ("seen", "wanted", "gain"))
+        self.distinct = tuple(state["distinct"].tolist())
         self._lift = None
 
 

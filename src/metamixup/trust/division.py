@@ -45,6 +45,9 @@ WATCHED = 3  # fits, over which the share of wrong labels must not fall
 STEADY = (0.65, 0.8)  # share of wrong labels now : two fits ago. A network that still learns finds ever fewer of them
 
 
+LISTS = ("shares", "alone", "vouched")  # of the newest fits
+
+
 @dataclass(frozen=True)
 class Fit:
     """What explains a set of labels at one τ. confusion: (C, C) is T; known: (C,) how far the network knows each class,
@@ -73,14 +76,16 @@ class Division:
 
     Holds fit: the newest, or None before the first; likeliest: τ that explains the training labels best;
     most: the largest share of wrong labels that any fit found at that τ; shares: what the newest fits found at least;
-    hits: of what is distrusted, the share that is really wrong, as far as clean labels tell: they are distrusted too;
-    vouched: did clean labels tell at all?
+    alone: what they found without clean labels, and vouched: whether there were any that tell; hits: of what is
+    distrusted, the share that is really wrong, as far as clean labels tell: they are distrusted too.
     """
 
     def __init__(self) -> None:
         self.fit: Fit | None = None
-        self.likeliest, self.most, self.hits, self.vouched = UNSURE, 0.0, 0.0, False
+        self.likeliest, self.most, self.hits = UNSURE, 0.0, 0.0
         self.shares: list[float] = []
+        self.alone: list[float] = []
+        self.vouched: list[bool] = []
 
     @property
     def share(self) -> float:
@@ -112,7 +117,10 @@ class Division:
     def _steady(self) -> float:
         """Has the share of wrong labels come to rest? What a network does not know yet looks like wrong labels to it;
         but that share falls while it learns, and the share of labels that are really wrong does not."""
-        before, *_, now = self.shares if self.watched else (1.0, 0.0)
+        if not self.watched:
+            return 0.0
+        alike = self.vouched[0] == self.vouched[-1]  # clean labels tell another share than the others alone
+        before, *_, now = self.shares if alike else self.alone
         return between(now / max(before, 1e-9), STEADY)
 
     def learn(self, log_p: Tensor, labels: Tensor, clean: tuple[Tensor, Tensor] | None = None) -> None:
@@ -129,10 +137,8 @@ class Division:
             # One more is counted as distrusted than are: a handful may all be trusted by chance.
             n = len(clean[1])
             self.hits = 1 - (n * self._distrust(*clean) + 1) / (n + 1) / max(self.share, 1e-9)
-        if vouched and not self.vouched:  # clean labels tell another share, of which the earlier ones knew nothing
-            self.shares = [share * surely / max(alone, 1e-9) for share in self.shares]
-        self.vouched = vouched
         self.shares = [*self.shares, surely][-WATCHED:]
+        self.alone, self.vouched = [*self.alone, alone][-WATCHED:], [*self.vouched, vouched][-WATCHED:]
 
     def _tau_without_clean(self, log_p: Tensor, labels: Tensor) -> float:
         tried = [self.likeliest / 1.12, self.likeliest, self.likeliest * 1.12]
@@ -183,15 +189,13 @@ class Division:
             "likeliest": self.likeliest,
             "most": self.most,
             "hits": self.hits,
-            "vouched": self.vouched,
-            "shares": torch.tensor(self.shares, dtype=torch.float64),
+            **{name: torch.tensor(getattr(self, name), dtype=torch.float64) for name in LISTS},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.fit = Fit(**state["fit"]) if state["fit"] else None
         self.likeliest, self.most, self.hits = (float(state[name]) for name in ("likeliest", "most", "hits"))
-        self.vouched = bool(state["vouched"])
-        self.shares = state["shares"].tolist()
+        self.shares, self.alone, self.vouched = (state[name].tolist() for name in LISTS)
 
 
 def beliefs(log_p: Tensor, tau: float) -> Tensor:

@@ -203,7 +203,8 @@ class Trust(Stage):
         else:
             self.clean.learn_in_turn(world.gathered(pairs.meta_index), log_p, labels, seen, self.samples.count)
         gain = (batch.gain / self._unit(batch, meta)).nan_to_num(0.0, 0.0, 0.0)
-        self.balance.learn(pairs.labels, gain, pairs.meta_labels)
+        distinct = None if pairs.index is None or pairs.meta_index is None else (self.samples.count, self.clean.count)
+        self.balance.learn(pairs.labels, gain, pairs.meta_labels, distinct)
 
     def _divide(self, numbered: int) -> None:
         """Once all samples have been looked at twice, and whenever half of them have been again. numbered: how many
@@ -233,6 +234,7 @@ class Trust(Stage):
                 new,
                 known=len(self.samples.visits),
                 met=self.samples.count,
+                visits=int(self.samples.visits.sum()),
                 batch=shown,
                 steps=self.steps,
                 classes=batch.log_p.shape[1],
@@ -243,9 +245,12 @@ class Trust(Stage):
         elif meta is not None and pairs.meta_labels is not None and pairs.labelled is None:
             stand_in = (meta.losses(pairs.meta_labels), label_columns(pairs.meta_labels))
             held, held_labels = map(world.gathered, stand_in)
-            anew = self.amount.learn(Look((losses, labels), (held, held_labels), wrong=wrong))
+            classes = batch.log_p.shape[1]
+            anew = self.amount.learn(Look((losses, labels), (held, held_labels), classes=classes, wrong=wrong))
         else:
-            anew, self.amount.learned, self.amount.least = False, UNTOLD, wrong
+            nobody = (losses[:0], labels[:0])
+            look = Look(nobody, nobody, (losses, labels), classes=batch.log_p.shape[1], wrong=wrong)
+            anew, self.amount.learned = self.amount.learn(look), UNTOLD
         if anew:
             self.amount.learned = 0.5 + self.control.signal(self.amount.learned - 0.5)
 
