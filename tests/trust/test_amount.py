@@ -263,7 +263,7 @@ def test_in_a_long_run_all_is_blended_once_labels_are_known_to_be_right_and_the_
     assert in_a_run(long).by_heart == 1
     assert in_a_run(long, right=0.0).learned == 0
     assert in_a_run(long, right=0.5).learned == 0.5
-    assert in_a_run(long, loss=0.8 * math.log(10)).learned == 0
+    assert in_a_run(long, loss=0.92 * math.log(10)).learned == 0
 
 
 def test_nobody_waits_in_the_first_epochs_while_the_rate_tells_nothing():

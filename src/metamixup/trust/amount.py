@@ -40,7 +40,7 @@ from metamixup.trust.memory import WIDE
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
 SHORT, LONG = 9.5, (15, 19.5)  # epochs of a run that learns nothing by heart; from and to which it surely will
-KNOWS = (0.75, 0.65)  # the loss of what is trained on, of guessing 1: the network knows too little yet, and enough
+KNOWS = (0.9, 0.8)  # the loss of what is trained on, of guessing 1: the network knows too little yet, and enough
 STUCK = (0.93, 0.98)  # the loss of what is shown, of guessing by the frequency of labels 1: it knows something, nothing
 SAYS_LITTLE = 0.1  # where guessing's loss is below, there is hardly anything to know
 SHOWN = 500  # losses that this is the running mean of
