@@ -59,6 +59,14 @@ def test_it_goes_on_after_a_restart():
     assert torch.equal(again.weights(0.7), balance.weights(0.7))
 
 
+def test_what_is_kept_has_one_type_from_the_first_step_on():
+    """A checkpoint that has another one does not fit its run."""
+    balance = Balance()
+    before = balance.state_dict()["distinct"].dtype
+    balance.learn(torch.eye(2), torch.ones(2), torch.eye(2), (60, 30))
+    assert balance.state_dict()["distinct"].dtype == before
+
+
 def test_what_is_constant_correlates_with_nothing():
     assert float(correlation(torch.ones(4), torch.arange(4.0))) == 0
     assert float(correlation(torch.ones(1), torch.ones(1))) == 0

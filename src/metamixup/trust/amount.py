@@ -155,7 +155,7 @@ class Amount:
         windows = self._windows(len(trained[0]), len(waiting[0]))
         self._remember(trained, waiting, max(0.0, 1 - windows))
         self.heard += len(waiting[0])
-        self.learned = max(self._by_gap(look), look.right * self._by_length(look.classes))
+        self.learned = max(self._by_gap(), look.right * self._by_length(look.classes))
         if self.heard >= self.window:
             self.lowest = min(self.lowest, self.gap)
             self.widest = max(self.widest, self.gap - self.lowest)
@@ -179,9 +179,13 @@ class Amount:
             return 2 * trained / self.known
         return waiting / self.window
 
-    def _by_gap(self, look: Look) -> float:
-        told = self.heard >= FEWEST and (self.anybody_waits or not look.known)
-        return between(self.gap, (LOW, HIGH)) if told else 0.0
+    def _by_gap(self) -> float:
+        return between(self.gap, (LOW, HIGH)) if self.measured and self.heard >= FEWEST else 0.0
+
+    @property
+    def measured(self) -> bool:
+        """Does the gap tell anything? What was heard of those who waited is soon out of date."""
+        return self.heard > 0 and (self.anybody_waits or not self.known)
 
     def _by_length(self, classes: int) -> float:
         """p in a long run, of a network that knows some of what it is shown."""
@@ -244,7 +248,7 @@ class Amount:
     def records(self) -> dict[str, float]:
         """For the line of an epoch."""
         found = {"blended": self.share}
-        if self.heard:
+        if self.measured:
             waiting, trained = self.losses
             found |= {"gap": self.gap, "waiting_loss": waiting, "trained_loss": trained}
         return {name: round(value, 5) for name, value in found.items()}

@@ -62,7 +62,12 @@ class Balance:
         return between(float(beyond), UNEVEN) * (2 * agreement).clamp(-1, 1), lift
 
     def state_dict(self) -> dict[str, Tensor]:
-        return {"seen": self.seen, "wanted": self.wanted, "gain": self.gain, "distinct": torch.tensor(self.distinct)}
+        return {
+            "seen": self.seen,
+            "wanted": self.wanted,
+            "gain": self.gain,
+            "distinct": torch.tensor(self.distinct, dtype=torch.float64),
+        }
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         self.seen, self.wanted, self.gain = (state[name].clone() for name in ("seen", "wanted", "gain"))
