@@ -43,8 +43,6 @@ HITS = (0.65, 0.85)  # of what is distrusted, the share that is really wrong: to
 MOST = 10_000  # samples that a fit looks at
 WATCHED = 3  # fits, over which the share of wrong labels must not fall
 STEADY = (0.65, 0.8)  # share of wrong labels now : two fits ago. A network that still learns finds ever fewer of them
-
-
 LISTS = ("shares", "alone", "vouched")  # of the newest fits
 
 

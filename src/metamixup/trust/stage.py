@@ -220,10 +220,10 @@ class Trust(Stage):
         """Samples without an index cannot wait: the meta images, which are not trained on, stand for them. Beside
         unlabelled samples nothing tells. shown: how many samples the step has, of which `pairs` may be a part."""
         losses, labels = world.gathered(batch.losses(pairs.labels)), world.gathered(label_columns(pairs.labels))
-        wrong = min(1.0, BLENDED_PER_WRONG * self.distrust * self.division.share)
+        wrong, classes = min(1.0, BLENDED_PER_WRONG * self.distrust * self.division.share), batch.log_p.shape[1]
         if pairs.index is not None and pairs.labelled is None:
             index = world.gathered(pairs.index)
-            self.samples.make_room(index, columns := min(batch.log_p.shape[1], WIDE))
+            self.samples.make_room(index, columns := min(classes, WIDE))
             waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
             chosen = (met & ~waiting, waiting, ~met & ~waiting)
             trained, waits, new = ((losses[rows], labels[rows]) for rows in chosen)
@@ -237,7 +237,7 @@ class Trust(Stage):
                 visits=int(self.samples.visits.sum()),
                 batch=shown,
                 steps=self.steps,
-                classes=batch.log_p.shape[1],
+                classes=classes,
                 wrong=wrong,
                 right=right,
             )
@@ -245,11 +245,10 @@ class Trust(Stage):
         elif meta is not None and pairs.meta_labels is not None and pairs.labelled is None:
             stand_in = (meta.losses(pairs.meta_labels), label_columns(pairs.meta_labels))
             held, held_labels = map(world.gathered, stand_in)
-            classes = batch.log_p.shape[1]
             anew = self.amount.learn(Look((losses, labels), (held, held_labels), classes=classes, wrong=wrong))
         else:
             nobody = (losses[:0], labels[:0])
-            look = Look(nobody, nobody, (losses, labels), classes=batch.log_p.shape[1], wrong=wrong)
+            look = Look(nobody, nobody, (losses, labels), classes=classes, wrong=wrong)
             anew, self.amount.learned = self.amount.learn(look), UNTOLD
         if anew:
             self.amount.learned = 0.5 + self.control.signal(self.amount.learned - 0.5)
