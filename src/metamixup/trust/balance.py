@@ -1,7 +1,8 @@
 """Classes that the meta set has more of than the training set are wanted more, as far as the meta-gradient agrees.
 
 Rare classes are weighted up only late, as the network comes to rest (deferred re-balancing, Cao et al. 2019): from the
-start it would see the same few images again and again.
+start it would see the same few images again and again. What is left of the run is short, so in the end they weigh more
+than their share.
 """
 
 import math
@@ -13,6 +14,7 @@ from metamixup import world
 from metamixup.trust.amount import between
 
 CHANCE = 2  # times what counts of classes differ by chance in the mean is still chance
+POWER = 1.5  # of how much more a class is wanted, in the end
 UNEVEN = (0.1, 0.2)  # the spread, beyond chance, of the log of how much more classes are wanted: too little, enough
 
 
@@ -40,12 +42,12 @@ class Balance:
         self._lift = None
 
     def weights(self, strength: float) -> Tensor:
-        """(C,) up to 1: (share in the meta set / share in training)^power. The power is `strength` where wanted classes
-        are those that the meta-gradient asks for, its negative where it asks for the others."""
+        """(C,) up to 1: (share in the meta set / share in training)^power. The power is POWER · `strength` where wanted
+        classes are those that the meta-gradient asks for, its negative where it asks for the others."""
         if self._lift is None:  # asked for in every step, learned in few
             self._lift = self._agreed_lift()
         agreed, lift = self._lift
-        weight = (strength * agreed * lift).exp()
+        weight = (POWER * strength * agreed * lift).exp()
         return weight / weight.max()
 
     def _agreed_lift(self) -> tuple[Tensor, Tensor]:
