@@ -79,6 +79,8 @@ def test_but_not_in_columns_that_their_row_is_not_meant_for():
     [
         ({"methods": ("mixupp",)}, "did you mean 'mixup'"),
         ({"methods": ("trustmix:revers",)}, "did you mean 'trustmix:reverse'"),
+        ({"methods": ("metamixup-paper",)}, "method 'metamixup-paper' is called 'metamixup' now"),
+        ({"methods": ("metamixup-one-step:reverse",)}, "'metamixup-one-step' is called 'metamixup-logit' now"),
         ({"only": ("digit/*",)}, r"did you mean 'digits/\*'"),
         ({"only": ("digits/cnn3/mixup",)}, "unknown cell"),
     ],
@@ -95,6 +97,17 @@ def test_settings_are_laid_over_each_other():
     assert (given["data"], given["data_dir"], given["threads"]) == ("digits", "/data", 1)
     assert cells["digits/cnn3/other"].given["method"] == "metamixup"
     assert cells["digits/cnn3/trustmix"].cost == 6
+
+
+def test_a_row_has_the_adjustments_of_the_one_that_it_is_like_under_its_own():
+    rows = {**RECIPE.rows, "extra": RECIPE.rows["extra"].model_copy(update={"like": "mixup"})}
+    adjust = {"mixup": {"epochs": 7, "seed": 3}, "extra": {"epochs": 8}}
+    full = RECIPE.full.model_copy(update={"adjust": adjust})
+    cells = plan_cells(RECIPE.model_copy(update={"rows": rows, "full": full}), Choice(methods=("mixup", "extra")))
+    given = {cell.row: cell.given for cell in cells if cell.column == "digits"}
+    assert [(given[row]["epochs"], given[row]["seed"]) for row in ("mixup", "extra")] == [(7, 3), (8, 3)]
+    assert given["extra"]["method"] == "cutmix"
+    assert "policy.alpha" not in given["extra"]  # settings of the row itself are not shared
 
 
 def test_a_run_folder_is_named_by_the_settings_and_not_by_places():

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from metamixup.settings.resolve import resolve
 from metamixup.tables.cells import Choice, plan_cells, plan_runs
+from metamixup.tables.check import refuse_problems
 from metamixup.tables.recipe import load_recipe
+from metamixup.tables.sentences import learning
 
 COUNTS = {"table3": 50, "table3-oliver": 50, "table4": 8, "table5": 8}
 ROWS = (
@@ -23,8 +26,8 @@ def cells(table: str, **choice) -> dict:
 def test_every_number_of_the_paper_is_there(table, count):
     found = cells(table)
     assert len([c for c in found.values() if c.published]) == count
-    ours = [c for c in found.values() if not c.published]
-    assert all(c.row.startswith("trustmix") for c in ours)
+    others = [c for c in found.values() if not c.published]
+    assert all(c.row.startswith(("trustmix+", "metamixup+")) and c.given["ssl.meta"] == "labelled" for c in others)
 
 
 def test_numbers_taken_over_keep_their_mark():
@@ -40,7 +43,8 @@ def test_the_two_protocols_have_the_same_published_numbers():
 
 def test_some_numbers_as_published():
     found = cells("table3")
-    assert found["cifar10-4000/wrn-28-2/metamixup+apl"].published.error == 11.50
+    assert found["cifar10-4000/wrn-28-2/metamixup+apl-extra"].published.error == 11.50
+    assert found["cifar10-4000/wrn-28-2/metamixup+apl"].published is None
     assert found["svhn-500/wrn-28-2/mixmatch"].published.std == 0.65
     assert "cifar10-1000/wrn-28-2/mixmatch-no-mixup" not in found
     assert cells("table4")["svhn-1000/wrn-28-2/apl"].published.error == 7.46
@@ -100,8 +104,8 @@ def test_mixmatch_has_what_its_source_fixes(table):
 
 @pytest.mark.parametrize(("table", "budget"), [("table3", ""), ("table3", "cpu"), ("table3-oliver", "")])
 def test_forms_of_mixmatch_differ_in_their_policy_alone(table, budget):
-    forms = ("mixmatch", "metamixup+mixmatch", "trustmix+mixmatch", "metamixup-logit+mixmatch")
-    rows = [row for row in forms if row in load_recipe(table).rows]
+    forms = ("metamixup", "metamixup-clip", "metamixup-logit", "trustmix")
+    rows = ["mixmatch", *(f"{form}+mixmatch" for form in forms)]
     found, other = cells(table, budget=budget, methods=tuple(rows)), {"method", "policy", "estimator", "meta"}
     settings = {name: plan_runs([cell], [0], Path("runs"))[0].settings() for name, cell in found.items()}
     assert len(settings) > len(rows)
@@ -110,18 +114,60 @@ def test_forms_of_mixmatch_differ_in_their_policy_alone(table, budget):
         assert chosen.model_dump(exclude=other) == twin.model_dump(exclude=other), name
 
 
-def test_the_quick_table_has_every_row_and_the_papers_way_on_demand():
+FAMILIES = {"pseudo-label": "mixup+pseudo-label", "apl": None, "mixmatch": "mixmatch"}  # and their MixUp twins
+FORMS = ("metamixup-clip+{}", "metamixup-logit+{}", "metamixup+{}-extra")
+
+
+def test_the_quick_table_has_every_row():
     assert tuple(c.method for c in cells("table3", quick=True, only=("digits-50/*",)).values()) == ROWS
-    extra = cells("table3", methods=("metamixup+apl-extra",), only=("cifar10-4000/*",))
-    assert [c.given["ssl.meta"] for c in extra.values()] == ["extra"]
 
 
-def test_learned_rows_are_compared_with_their_mixup_twins():
-    found = cells("table3")
-    against = {row: found[f"cifar10-4000/wrn-28-2/{row}"].against for row in ROWS if row.startswith("metamixup")}
-    assert against == {
-        "metamixup+pseudo-label": "mixup+pseudo-label",
-        "metamixup+apl": None,
-        "metamixup+mixmatch": "mixmatch",
+@pytest.mark.parametrize("table", ["table3", "table3-oliver"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_other_forms_and_the_papers_meta_set_run_on_demand(table, family):
+    asked = tuple(form.format(family) for form in FORMS)
+    found = cells(table, quick=True, methods=asked, only=("digits-50/*",))
+    assert {c.row for c in found.values()} == set(asked)
+    runs = plan_runs(list(found.values()), [0], Path("runs"))
+    refuse_problems(runs)
+    assert {run.cell.row: learning(run.cell) for run in runs} == {
+        f"metamixup-clip+{family}": "learned · clip · exact",
+        f"metamixup-logit+{family}": "learned · logit · head",
+        f"metamixup+{family}-extra": "learned · paper · exact",
     }
+    assert {run.cell.row: run.settings().ssl.meta for run in runs}[f"metamixup+{family}-extra"] == "extra"
+
+
+def test_the_papers_meta_set_stands_beside_that_of_the_labelled_images():
+    extra, fair = (settings("table3", f"cifar10-4000/wrn-28-2/metamixup+apl{form}") for form in ("-extra", ""))
+    assert (extra.ssl.meta, extra.meta.per_class, extra.meta.in_train) == ("extra", 50, False)
+    assert fair.ssl.meta == "labelled"
+    assert extra.model_dump(exclude={"ssl", "meta"}) == fair.model_dump(exclude={"ssl", "meta"})
+    five = settings("table5", "cifar10-4000/wrn-28-2/sigma-0.05")
+    assert (five.ssl.meta, five.meta) == (extra.ssl.meta, extra.meta)
+
+
+IMAGES = {"cifar10": 50_000, "svhn": 73_257}
+
+
+def test_every_row_of_the_other_protocol_takes_its_steps():
+    rows = tuple(load_recipe("table3-oliver").rows)
+    for run in plan_runs(list(cells("table3-oliver", methods=rows).values()), [0], Path("runs")):
+        chosen = run.settings()
+        extra = 500 if chosen.ssl.meta == "extra" else 0
+        an_epoch = (IMAGES[chosen.data] - chosen.ssl.labels - extra) // chosen.ssl.batch_size
+        steps = 1_048_576 if "mixmatch" in run.cell.row else 500_000
+        assert abs(chosen.epochs * an_epoch - steps) < an_epoch, run.cell.name
+
+
+@pytest.mark.parametrize("row", ["apl", "mixup+apl", "metamixup-clip+apl", "metamixup-logit+apl", "trustmix+apl"])
+def test_the_family_of_pseudo_label_has_its_learning_rate_under_the_other_protocol(row):
+    found = cells("table3-oliver", methods=(row,), only=("svhn-500/*",))
+    assert [resolve(cell.given).optimizer.lr for cell in found.values()] == [3e-4]
+
+
+@pytest.mark.parametrize("form", ["metamixup+{}-extra", "metamixup+{}"])
+def test_learned_rows_are_compared_with_their_mixup_twins(form):
+    found = cells("table3")
+    assert {f: found[f"cifar10-4000/wrn-28-2/{form.format(f)}"].against for f in FAMILIES} == FAMILIES
     assert load_recipe("table3").reference == "mixup+apl"

@@ -149,9 +149,10 @@ def print_grid(reproduction: "Reproduction") -> None:
     total = sum(run.cell.cost for run in reproduction.runs)
     paper = [cell.published for cell in reproduction.cells if cell.published]
     numbers = len(paper) + sum(number.top5 is not None for number in paper)
+    of_paper = f", {len(paper)} of them the paper's with {numbers} numbers" if paper else ""
     console = Console(width=max(Console().width, 120), highlight=False)
     console.print(table)
     console.print(
-        f"{len(reproduction.cells)} cells, {len(paper)} of them the paper's with {numbers} numbers; "
-        f"{len(reproduction.runs)} runs; expected cost: {total:,.0f} {unit}, an estimate"
+        f"{len(reproduction.cells)} cells{of_paper}; {len(reproduction.runs)} runs; "
+        f"expected cost: {total:,.0f} {unit}, an estimate"
     )

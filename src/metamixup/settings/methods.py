@@ -110,9 +110,14 @@ METHODS: dict[str, MethodEntry] = {
 }
 
 
-def method_entry(name: str) -> MethodEntry:
+def refuse_former(name: str) -> None:
+    """A name of version 0.1.0 is answered with the one that the method has now."""
     if name in FORMER:
         raise UserError(f"method {name!r} is called {FORMER[name]!r} now")
+
+
+def method_entry(name: str) -> MethodEntry:
+    refuse_former(name)
     if is_code(name):
         found = find("method", name)
         defaults = {**NO_MIXING, **getattr(found, "defaults", {})}

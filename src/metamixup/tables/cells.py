@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,11 +12,12 @@ from typing import Any
 from metamixup.errors import UserError, unknown
 from metamixup.settings import build
 from metamixup.settings.dotted import flat
+from metamixup.settings.methods import refuse_former
 from metamixup.settings.recipe import read_recipe as recipe_settings
 from metamixup.settings.resolve import resolve
 from metamixup.settings.schema import Settings
-from metamixup.tables.entry import controlled
-from metamixup.tables.recipe import Column, Published, Recipe, Variant
+from metamixup.tables.entry import controlled, split_control
+from metamixup.tables.recipe import Column, Published, Recipe, Values, Variant
 
 # Where files lie says nothing about a result, so it is not part of a run's name.
 PATHS = ("data_dir", "replay")
@@ -108,6 +109,7 @@ def plan_cells(recipe: Recipe, choice: Choice) -> list[Cell]:
     offered = {controlled(*planned): planned for row in recipe.rows for planned in _with_controls(recipe, row, True)}
     for method in choice.methods:
         if method not in offered:
+            refuse_former(split_control(method)[0])
             raise unknown("method of this table", method, offered)
     chosen = {offered[method] for method in choice.methods}
     cells = [
@@ -186,8 +188,8 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
         **flat(variant.base),
         **flat(column.settings),
         **flat(row.settings),
-        **flat(variant.adjust.get(name, {})),
-        **flat(column.adjust.get(name, {})),
+        **_adjusted(variant.adjust, name, row.like),
+        **_adjusted(column.adjust, name, row.like),
         **{"data": column.data, "model": column.model, "method": controlled(method, control)},
         "threads": 1,
     }
@@ -196,7 +198,7 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
     if choice.rivals_use_meta and not learns({**given, "method": method}):
         given["meta.in_train"] = True
     label = (row.label or name) + (f", control: {control}" if control else "")
-    published = None if control else _published(recipe, column, name)
+    published = None if control else column.published.get(name)
     cost = column.cost * row.cost
     # Where a run is evaluated once, at its end, the median of its evaluations is its last epoch.
     score = row.score if given.get("evaluate_every", 1) < given.get("epochs", 2) else "test_error"
@@ -205,10 +207,9 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
     return Cell(column.title, column.model, name, *parts)
 
 
-def _published(recipe: Recipe, column: Column, row: str) -> Published | None:
-    """A quick column shows the number of the full one with the same data and model."""
-    same = [c for c in recipe.full.columns if (c.name, c.data, c.model) == (column.name, column.data, column.model)]
-    return next((c.published[row] for c in (column, *same) if row in c.published), None)
+def _adjusted(adjust: Mapping[str, Values], row: str, like: str | None) -> Values:
+    """The dotted settings of a single row, over those of the row that it is like."""
+    return {**flat(adjust.get(like or row, {})), **flat(adjust.get(row, {}))}
 
 
 def learns(given: dict[str, Any]) -> bool:

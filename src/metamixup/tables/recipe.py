@@ -41,12 +41,13 @@ class Row(Part):
     """A method with its settings. `beside` names the row next to which it runs in every column; `controls` are run
     as rows of their own on demand; `cost` is the expected time of a run, the baseline's being 1. `against` is the row
     that its difference is taken to, where it is not the recipe's; `score` is the number of a run that counts;
-    `on_demand` rows run only where they are named, rows with `columns` only in those. A `bound` knows what nobody can
-    know, and is no contender."""
+    `on_demand` rows run only where they are named, rows with `columns` only in those. `like` names the row whose
+    `adjust` it has too. A `bound` knows what nobody can know, and is no contender."""
 
     method: str | None = None
     label: str | None = None
     settings: Values = {}
+    like: str | None = None
     beside: str | None = None
     controls: tuple[str, ...] = ()
     against: str | None = None
@@ -108,8 +109,12 @@ class Recipe(Part):
 
     @model_validator(mode="after")
     def names_fit(self) -> "Recipe":
-        named = [(f"row {name!r}, beside", row.beside) for name, row in self.rows.items() if row.beside]
-        named += [(f"row {name!r}, against", row.against) for name, row in self.rows.items() if row.against]
+        named = [
+            (f"row {name!r}, {key}", other)
+            for name, row in self.rows.items()
+            for key in ("like", "beside", "against")
+            if (other := getattr(row, key))
+        ]
         for variant in self.variants:
             named += [("adjust", row) for row in variant.adjust]
             named += [("seeds_of", row) for row in variant.seeds_of]

@@ -85,10 +85,11 @@ class Reproduction:
 
     def frame(self, more: Sequence[str] = ()) -> Frame:
         note = [self.variant.note] if self.variant.note else []
+        marked = {cell.published.mark for cell in self.cells if cell.published}
         return Frame(
             title=self.recipe.title + (", quick variant" if self.choice.quick else VARIANTS[self.choice.budget]),
             remarks=(*note, *budgets(self.cells), meta_images(self.cells), *more),
-            marks=tuple(self.recipe.marks.items()),
+            marks=tuple(item for item in self.recipe.marks.items() if item[0] in marked),
             reference=self.recipe.reference,
         )
 
