@@ -1,6 +1,6 @@
-"""The loop that the examples share: a task trained plainly, with MixUp and with MetaMixUp, over several seeds.
+"""The loop that the examples share: a task trained plainly, with MixUp and with TrustMix, over several seeds.
 
-All three train on the same samples. MetaMixUp is told which tenth of them is its meta set; where labels are made wrong,
+All three train on the same samples. TrustMix is told which tenth of them is its meta set; where labels are made wrong,
 that tenth stays clean, and the others have it too.
 """
 
@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 from metamixup import Beta, Fixed, MetaMixUp
 
 Pair = tuple[Tensor, Tensor]
-METHODS = ("no mixing", "MixUp, α = 1", "MetaMixUp")
+METHODS = ("no mixing", "MixUp, α = 1", "TrustMix")
 SGD = partial(torch.optim.SGD, lr=0.05, momentum=0.9, weight_decay=1e-4)
 
 
@@ -40,9 +40,10 @@ class Task:
     wrong: float = 0.0
 
     def mixer(self, method: str, model: nn.Module, seed: int, **given: Any) -> MetaMixUp:
-        """No mixing and MixUp are policies like any other; MetaMixUp is what a user gets who names none."""
+        """No mixing and MixUp are policies like any other; TrustMix is what a user gets who names none
+        and has classes."""
         options = given if self.loss is cross_entropy else {"loss": self.loss, **given}
-        policy = {"no mixing": Fixed(1.0), "MixUp, α = 1": Beta(1.0), "MetaMixUp": None}[method]
+        policy = {"no mixing": Fixed(1.0), "MixUp, α = 1": Beta(1.0), "TrustMix": None}[method]
         return MetaMixUp(model, self.num_classes, policy=policy, mix_at=self.mix_at, seed=seed, **options)
 
     def error(self, outputs: Tensor, y: Tensor) -> float:

@@ -1,4 +1,4 @@
-"""A picture of a learned policy: how far MetaMixUp comes to trust right and wrong labels while it trains.
+"""A picture of a learned policy: how far TrustMix comes to trust right and wrong labels while it trains.
 
 python examples/policy_picture.py --out docs/images/policy.svg
 python examples/policy_picture.py --quick --out policy.svg

@@ -95,7 +95,12 @@ def test_runs_that_differ_in_the_setting_are_the_sweep(trained, tmp_path):
         config = config.replace('data = "digits"', 'data = "svhn"').replace("[ssl]", "[ssl]\nlabels = 1000")
         (run / "config.toml").write_text(config)
     numbers = made("sigma", [tmp_path / "0", tmp_path / "1"], tmp_path / "out")
-    assert numbers["published"]["svhn, mixup"] == {"0.01": 5.94, "0.05": 5.34, "0.1": 5.55, "0.2": 5.67}
+    assert not numbers["published"], "they are of the paper's method"
+    for run in (tmp_path / "0", tmp_path / "1"):
+        config = (run / "config.toml").read_text()
+        (run / "config.toml").write_text(config.replace('method = "mixup"', 'method = "metamixup+apl"'))
+    numbers = made("sigma", [tmp_path / "0", tmp_path / "1"], tmp_path / "out")
+    assert numbers["published"]["svhn, metamixup+apl"] == {"0.01": 5.94, "0.05": 5.34, "0.1": 5.55, "0.2": 5.67}
     assert not (tmp_path / "out" / "runs").exists()
 
 

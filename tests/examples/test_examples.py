@@ -20,7 +20,7 @@ def test_quick(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick"])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     printed = capsys.readouterr().out
-    assert "| task | no mixing | MixUp, α = 1 | MetaMixUp |" in printed
+    assert "| task | no mixing | MixUp, α = 1 | TrustMix |" in printed
     assert "nan" not in printed
 
 

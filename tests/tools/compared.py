@@ -13,7 +13,8 @@ ROWS = {
     "cutmix": {"label": "CutMix, α = 1"},
     "mixup+settle": {"label": "MixUp that settles"},
     "reweight": {"label": "Learning to reweight"},
-    "trustmix": {"label": "MetaMixUp", "controls": ["reverse", "shuffle"]},
+    "elr": {"label": "ELR"},
+    "trustmix": {"label": "TrustMix", "controls": ["reverse", "shuffle"]},
 }
 NOISY = {"corrupt": {"kind": "replace", "share": 0.4}, "subset": 5000}
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from metamixup.tables.entry import FEWEST_SEEDS
-from tools.comparison.rivals import CLAIMED, TUNED, against, all_of, is_below, surely_below
+from tools.comparison.rivals import CLAIMED, TUNED, against, all_of, is_below, row, surely_below
 from tools.comparison.tasks import OURS, Task
-from tools.comparison.tuned import by_alpha
 
 FAR_END = 0.3  # points that the default may be worse than a tuned MixUp on clean data
 COST = 1.25
@@ -90,10 +89,9 @@ def never_far_worse(clean: Sequence[Task]) -> Claim:
 
 
 def cost_ratio(task: Task) -> float | None:
-    """One run of the default by one of MixUp, any α: its own CPU time, mean over all runs."""
-    ours = task.mean(OURS, "cpu_seconds")
-    theirs = [mean for method in by_alpha(task) if (mean := task.mean(method, "cpu_seconds")) is not None]
-    return ours / fmean(theirs) if ours is not None and theirs and fmean(theirs) > 0 else None
+    """One run of the default by one of the tuned MixUp."""
+    theirs = row(task, TUNED)
+    return task.cost_ratio(OURS, theirs) if theirs else None
 
 
 def cheap(tasks: Sequence[Task]) -> Claim:

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from metamixup.analysis.style import COLOURS, REFERENCE, SEQUENTIAL, label, panels, styled
 from tools.comparison.amount import best_fixed
 from tools.comparison.rivals import RIVALS, against
-from tools.comparison.tables import label_weights
 from tools.comparison.tasks import OURS, Task
 
 WIDTH, WIDE = 7.2, 9.6  # inches
@@ -36,23 +35,6 @@ def differences(tasks: Sequence[Task]) -> Figure:
         label(axis, "\n".join(["minus", *textwrap.wrap(rival, 16)]), "points", "")
         axis.set_yticks(range(len(tasks)), [task.title for task in tasks] if k == 0 else [""] * len(tasks))
         axis.set_ylim(len(tasks) - 0.5, -0.5)
-    return figure
-
-
-def labels(tasks: Sequence[Task]) -> Figure:
-    """What a right and a wrong label weighed in the loss, epoch by epoch; 1 is what each has if nothing is learned."""
-    chosen = [task for task in tasks if label_weights(task, OURS)]
-    figure, axes = _grid(len(chosen), 3, 2.0)
-    for axis, task in zip(axes, chosen, strict=True):
-        for method, style, name in ((OURS, "-", "learned"), (f"{OURS}:reverse", ":", "control: reverse")):
-            for place, colour, kind in ((1, COLOURS[0], "right"), (2, COLOURS[1], "wrong")):
-                told = label_weights(task, method)
-                axis.plot([t[0] for t in told], [t[place] for t in told], style, color=colour, label=f"{kind}, {name}")
-        axis.axhline(1, color=REFERENCE, lw=0.6)
-        label(axis, in_lines(task.title), "epoch", "weight of a label")
-        axis.set_ylim(0, None)
-    if chosen:
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 
@@ -153,7 +135,7 @@ def _pair_table(task: Task) -> np.ndarray | None:
 
 
 FIGURES: dict[str, Callable[[Sequence[Task]], Figure]] = {
-    f"figure-{draw.__name__}": draw for draw in (differences, labels, detection, classes, amount, pairs)
+    f"figure-{draw.__name__}": draw for draw in (differences, detection, classes, amount, pairs)
 }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from metamixup.tables.text_table import Field, TextTable, as_markdown, bold
+from metamixup.tables.text_table import Field, TextTable, as_markdown
 from tools.comparison.tasks import BASELINE, OURS, Task
 
 PLAIN = (BASELINE, "mixup-0.2", "mixup")  # what a user would do otherwise: the better of them is to be met
@@ -24,8 +24,9 @@ def gauntlet(tasks: Sequence[Task]) -> str:
 
 
 def summary(tasks: Sequence[Task]) -> str:
-    """A row a method: its mean test error and its mean rank on clean tasks and on imperfect ones."""
-    head = ("the sealed half", "clean: test error, %", "mean rank", "imperfect: test error, %", "mean rank")
+    """A row a method: its mean test error and its mean rank on clean tasks and on imperfect ones. Nothing is bold: two
+    seeds a task are too few."""
+    head = ("24 tasks", "clean: test error, %", "mean rank", "imperfect: test error, %", "mean rank")
     kinds = [[t for t in tasks if t.imperfect == imperfect and behind(t) is not None] for imperfect in (False, True)]
     if not any(kinds):
         return "Nothing has been run yet.\n"
@@ -33,17 +34,21 @@ def summary(tasks: Sequence[Task]) -> str:
         [tasks[0].labels[method], *(told for own in kinds for told in _standing(own, method))] for method in METHODS
     ]
     counts = " and ".join(f"{len(own)} {kind}" for own, kind in zip(kinds, ("clean", "imperfect"), strict=True))
-    return as_markdown(TextTable(head, rows, 1)) + f"\nMeans over {counts} tasks.\n"
+    seeds = sorted({len(task.shared(METHODS)) for own in kinds for task in own})
+    return as_markdown(TextTable(head, rows, 1)) + f"\nMeans over {counts} tasks, seeds a task: {_range(seeds)}.\n"
 
 
-def _standing(tasks: Sequence[Task], method: str) -> tuple[Field, Field]:
+def _standing(tasks: Sequence[Task], method: str) -> tuple[str, str]:
     errors = [error for task in tasks if (error := task.mean(method, seeds=task.shared(METHODS))) is not None]
     if not errors or len(errors) < len(tasks):
         return "–", "–"
     placed = [ranks(task, [m for m in METHODS if task.values(m)]) for task in tasks]
     means = {m: fmean(place[m] for place in placed) for m in METHODS if all(m in place for place in placed)}
-    rank = f"{means[method]:.2f}"
-    return f"{fmean(errors):.2f}", bold(rank) if means[method] == min(means.values()) else rank
+    return f"{fmean(errors):.2f}", f"{means[method]:.2f}"
+
+
+def _range(counts: Sequence[int]) -> str:
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
 def behind(task: Task) -> float | None:

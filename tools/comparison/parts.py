@@ -8,6 +8,7 @@ from pathlib import Path
 from metamixup.errors import unknown
 from tools.comparison.amount import amount
 from tools.comparison.gauntlet import gauntlet, summary
+from tools.comparison.provenance import provenance
 from tools.comparison.tables import TABLES
 from tools.comparison.tasks import OURS, read_tasks
 from tools.comparison.wrong_labels import rival_differences, wrong_labels
@@ -17,13 +18,13 @@ ALL_TABLES = {
     "gauntlet": gauntlet,
     "gauntlet-summary": summary,
     "amount": amount,
+    "provenance": provenance,
     "wrong-labels": wrong_labels,
     "wrong-labels-rivals": rival_differences,
 }
 # What is to be seen on each, for readers who cannot.
 FIGURES = {
     "figure-differences": "Paired differences of the test error with their 95 % intervals, by rival and task",
-    "figure-labels": "The weight of right and of wrong labels over the epochs, by task",
     "figure-detection": "How well wrong labels were told from right ones over the epochs, by task",
     "figure-classes": "How much pairs of the same class and of two classes were mixed over the epochs, by task",
     "figure-amount": "The share of blended pairs over the epochs, by task",
@@ -31,7 +32,6 @@ FIGURES = {
 }
 # What records must tell for a figure to have anything in it.
 DRAWN_FROM = {
-    "figure-labels": "wrong_weight",
     "figure-detection": "trust_auroc",
     "figure-classes": "mixing_other",
     "figure-amount": "blended",

@@ -1,12 +1,13 @@
 """Whom the default is compared with on a task, and how the comparison came out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from metamixup.tables.entry import FEWEST_SEEDS, Difference
 from tools.comparison.tasks import BASELINE, OURS, Task
-from tools.comparison.tuned import FAMILIES, Tuned, tuned
+from tools.comparison.tuned import FAMILIES, Tuned, by_alpha, tuned
 
-TUNED = "best-α MixUp"
+TUNED, SCHEDULE = "best-α MixUp", "mixup+settle"
 TUNED_FAMILIES = {f"best-α {name}": family for name, family in FAMILIES.items()}
 # Names for people, and the rows they are; a tuned one is another row on each task.
 RIVALS = {
@@ -34,6 +35,32 @@ def against(task: Task, rival: str, key: str = "test_error", seeds: Sequence[int
     """Over these seeds, or all that both have; None as long as there is none."""
     method = row(task, rival)
     return None if method is None else task.difference(OURS, method, key, seeds)
+
+
+@dataclass(frozen=True)
+class Other:
+    """A method that is neither ours nor one of RIVALS, and ours minus it."""
+
+    method: str
+    difference: Difference
+
+
+def others(task: Task) -> list[Other]:
+    """All that were run often enough, and are no controls: one that is there for a kind of labels alone, too."""
+    families = {method for family in FAMILIES.values() for method in by_alpha(task, family)}
+    named = {OURS, *RIVALS.values(), *families, *task.controls}
+    methods = [method for method in task.labels if method not in named and not method.startswith(OURS)]
+    found = [Other(method, d) for method in methods if (d := task.difference(OURS, method)) is not None]
+    return [other for other in found if other.difference.seeds >= FEWEST_SEEDS]
+
+
+def lowest_other(task: Task) -> Other | None:
+    """Of all but MixUp and its schedule the one that ours is least ahead of, by test error and so in hindsight. A tuned
+    family has its chosen α."""
+    rivals = [(row(task, rival), against(task, rival)) for rival in TUNED_FAMILIES if rival != TUNED]
+    tuned_ones = [Other(method, d) for method, d in rivals if method and d and d.seeds >= FEWEST_SEEDS]
+    found = [other for other in others(task) if other.method != SCHEDULE]
+    return max([*found, *tuned_ones], key=lambda other: other.difference.mean, default=None)
 
 
 def is_below(found: Difference | None) -> bool | None:

@@ -4,9 +4,20 @@ from collections.abc import Callable, Iterable, Sequence
 
 from metamixup.tables.entry import FEWEST_SEEDS, Difference
 from metamixup.tables.table_files import difference_text, spread_text
-from metamixup.tables.text_table import Field, TextTable, as_markdown, bold, pieces
-from tools.comparison.claims import MET, NOT_MET, claims, cost_ratio, shared_seeds
-from tools.comparison.rivals import RIVALS, TUNED, against, is_below, row, surely_below, tuning
+from metamixup.tables.text_table import Field, TextTable, as_markdown, bold, pieces, plain
+from tools.comparison.claims import MET, NOT_MET, claims, shared_seeds
+from tools.comparison.rivals import (
+    RIVALS,
+    SCHEDULE,
+    TUNED,
+    against,
+    is_below,
+    lowest_other,
+    others,
+    row,
+    surely_below,
+    tuning,
+)
 from tools.comparison.tasks import BASELINE, OURS, Task
 from tools.comparison.tuned import FAMILIES, Tuned, alpha, by_alpha, tuned
 
@@ -40,8 +51,7 @@ def errors(tasks: Tasks) -> str:
     rows: list[list[Field]] = []
     for task in tasks:
         methods = [OURS, *(row(task, rival) for rival in RIVALS)]
-        run = {method for method in methods if method and task.values(method)}
-        compared = {method for method in run if len(task.values(method)) >= FEWEST_SEEDS} or run
+        compared = _comparable(task, methods)
         fields, chosen = _beside(task, methods, compared), [None, *(tuning(task, rival) for rival in RIVALS)]
         told = [(*pieces(f), f" ({_chosen(c)})") if c else f for f, c in zip(fields, chosen, strict=True)]
         rows.append([task.title, *told, str(len(task.shared(list(compared))))])
@@ -59,12 +69,21 @@ def differences(tasks: Tasks) -> str:
 
 
 def rivals(tasks: Tasks) -> str:
-    """How often the default is ahead of each of them, on clean and on imperfect labels."""
+    """How often the default is ahead of each other method, on clean and on imperfect labels."""
+    found_by_task = [
+        (
+            task,
+            {rival: against(task, rival) for rival in RIVALS}
+            | {task.labels[o.method]: o.difference for o in others(task)},
+        )
+        for task in tasks
+        if task.claimed
+    ]
     rows = []
-    for rival in RIVALS:
-        cells = [rival]
+    for name in dict.fromkeys(name for _, by_name in found_by_task for name in by_name):
+        cells = [name]
         for imperfect in (True, False):
-            found = [against(task, rival) for task in tasks if task.claimed and task.imperfect is imperfect]
+            found = [by_name.get(name) for task, by_name in found_by_task if task.imperfect is imperfect]
             below, surely = (sum(test(f) is True for f in found) for test in (is_below, surely_below))
             above = sum(f is not None and f.above for f in found)
             measured = sum(f is not None for f in found)
@@ -108,20 +127,18 @@ def calibration(tasks: Tasks) -> str:
 
 
 def cost(tasks: Tasks) -> str:
-    """CPU seconds of one run."""
-    head = ("CPU seconds of a run", "baseline", "MixUp, mean over α", "TrustMix", "TrustMix / MixUp", "tuning MixUp")
+    """CPU time of a run, one of the tuned MixUp being 1, and of those that tuned it."""
     rows = []
     for task in tasks:
-        ratio, costs = cost_ratio(task), [m for x in by_alpha(task) if (m := task.mean(x, "cpu_seconds")) is not None]
-        mean = sum(costs) / len(costs) if costs else None
-        numbers = [_number(v, 0) for v in (task.mean(BASELINE, "cpu_seconds"), mean, task.mean(OURS, "cpu_seconds"))]
-        rows.append([task.title, *numbers, _number(ratio), _number(sum(costs) if costs else None, 0)])
-    return table(head, rows)
+        best = row(task, TUNED)
+        ratios = [task.cost_ratio(method, best) if best else None for method in (BASELINE, OURS)]
+        rows.append([task.title, *map(_number, ratios), str(len(by_alpha(task)))])
+    return table(("CPU time, a run of MixUp being 1", "baseline", "TrustMix", "tuning MixUp"), rows)
 
 
 def methods(tasks: Tasks) -> str:
-    """Every method on every task, clean and imperfect apart; the lowest of the contenders in bold. Where a method has
-    fewer seeds than planned, their number stands beside its mean: it is no contender then."""
+    """Every method on every task, clean and imperfect apart, over the seeds that they share; the lowest of those that
+    contend in bold. Where a method has too few seeds, their number stands beside its mean: it does not contend."""
     parts = []
     for chosen in ([t for t in tasks if not t.imperfect], [t for t in tasks if t.imperfect]):
         labels = {task.labels[method]: task.learning[method] for task in chosen for method in task.labels}
@@ -132,8 +149,13 @@ def methods(tasks: Tasks) -> str:
 
 
 def _all_methods(task: Task) -> list[Field]:
-    whole = {m for m in task.labels if len(task.values(m)) >= min(task.seeds, len(task.values(OURS)))}
-    return _beside(task, list(task.labels), whole)
+    return _beside(task, list(task.labels), _comparable(task, list(task.labels)))
+
+
+def _comparable(task: Task, methods: Sequence[str | None]) -> set[str]:
+    """Those with seeds enough to say anything; all that were run where none has."""
+    run = {method for method in methods if method and task.values(method)}
+    return {method for method in run if len(task.values(method)) >= FEWEST_SEEDS} or run
 
 
 def _beside(task: Task, methods: Sequence[str | None], compared: set[str]) -> list[Field]:
@@ -146,29 +168,6 @@ def _beside(task: Task, methods: Sequence[str | None], compared: set[str]) -> li
 def _few(task: Task, method: str | None) -> Field:
     seeds = tuple(task.values(method)) if method else ()
     return f"{_spread(task, method, seeds)} {_seeds(len(seeds))}" if seeds else MISSING
-
-
-def weights(tasks: Tasks) -> str:
-    """How much weight a wrong label had beside a right one in the last epoch; 1 is no difference."""
-    head = ("weight of a wrong label / of a right one", "TrustMix, first epoch", "last epoch", "control: reverse")
-    rows = []
-    for task in tasks:
-        ours, reverse = (label_weights(task, method) for method in (OURS, f"{OURS}:reverse"))
-        if ours or reverse:
-            ratio = [_number(wrong / right if right else None) for _, right, wrong in (*ours[:1], *ours[-1:])]
-            last = _number(reverse[-1][2] / reverse[-1][1] if reverse and reverse[-1][1] else None)
-            rows.append([task.title, *(ratio or [MISSING, MISSING]), last])
-    return table(head, rows) if rows else "No run has told.\n"
-
-
-def label_weights(task: Task, method: str) -> list[tuple[float, float, float]]:
-    """(epoch, weight of a right label, of a wrong one), mean over the seeds; 1 is what each has by its number."""
-    by_epoch: dict[float, list[tuple[float, float]]] = {}
-    for record in task.found.get(method, {}).values():
-        share = record.get("wrong_share") or 0.0
-        for epoch, weight in record.get("wrong_weight", []) if 0 < share < 1 else []:
-            by_epoch.setdefault(epoch, []).append(((1 - weight) / (1 - share), weight / share))
-    return [(e, *(sum(v) / len(v) for v in zip(*pairs, strict=True))) for e, pairs in sorted(by_epoch.items())]
 
 
 def missing(tasks: Tasks) -> str:
@@ -191,15 +190,25 @@ def _lacking(task: Task) -> str:
 
 
 def summary(tasks: Tasks) -> str:
-    """The short table of a README. With the schedule alone, so that nothing is bold which that explains."""
+    """The short table of a README. Nothing is bold that the schedule alone explains, or that any other row beats."""
     head = ("test error, %", "baseline", "MixUp, best α", "MixUp that settles", "TrustMix", "TrustMix − MixUp (95 %)")
-    rows = []
+    rows: list[list[Field]] = []
     for task in tasks:
-        methods = [BASELINE, row(task, TUNED), "mixup+settle", OURS]
-        seeds = task.shared(methods)
-        difference = against(task, TUNED, seeds=seeds)
-        rows.append([task.title, *_bold_best(task, methods, seeds), _difference(task, difference)])
-    return table(head, rows)
+        methods = [BASELINE, row(task, TUNED), SCHEDULE, OURS]
+        seeds, other = task.shared(methods), lowest_other(task)
+        beaten = other is not None and other.difference.mean > 0
+        errors = _bold_best(task, methods, seeds)
+        schedule = task.difference(OURS, SCHEDULE, seeds=seeds)
+        explained = schedule is not None and not schedule.sure
+        rows.append(
+            [
+                task.title,
+                *(plain(field) if beaten else field for field in errors),
+                _difference(task, against(task, TUNED, seeds=seeds), may_be_bold=not explained),
+                (*pieces(_difference(task, other.difference)), f", {task.labels[other.method]}") if other else MISSING,
+            ]
+        )
+    return table((*head, "TrustMix − the lowest other"), rows)
 
 
 def _bold_best(task: Task, methods: Sequence[str | None], seeds: Sequence[int]) -> list[Field]:
@@ -216,13 +225,13 @@ def _spread(task: Task, method: str | None, seeds: Sequence[int], key: str = "te
     return spread_text(task.mean(method, key, seeds), task.std(method, key, seeds), digits, MISSING)
 
 
-def _difference(task: Task, found: Difference | None, digits: int = 2) -> Field:
+def _difference(task: Task, found: Difference | None, digits: int = 2, may_be_bold: bool = True) -> Field:
     """In bold where the interval excludes zero; with the number of seeds where that is not the planned one."""
     if found is None:
         return MISSING
     text = difference_text(found, digits)
     seeds = "" if found.seeds == task.seeds else f" {_seeds(found.seeds)}"
-    return (bold(text) if found.sure else text, seeds)
+    return (bold(text) if found.sure and may_be_bold else text, seeds)
 
 
 def _seeds(count: int) -> str:
@@ -239,5 +248,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Field]], left: int = 1) -
 
 TABLES: dict[str, Callable[[Tasks], str]] = {
     part.__name__: part
-    for part in (verdict, errors, differences, rivals, alphas, calibration, cost, methods, weights, missing, summary)
+    for part in (verdict, errors, differences, rivals, alphas, calibration, cost, methods, missing, summary)
 }

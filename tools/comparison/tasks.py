@@ -64,6 +64,14 @@ class Task:
                     by_epoch.setdefault(epoch, []).append(value)
         return {epoch: fmean(values) for epoch, values in sorted(by_epoch.items())}
 
+    def cost_ratio(self, ours: str, theirs: str) -> float | None:
+        """CPU time of one by that of the other, over the seeds that both have on one kind of processor."""
+        mine, other = self.values(ours, "cpu_seconds"), self.values(theirs, "cpu_seconds")
+        where = [{s: r.get("processor") for s, r in self.found.get(method, {}).items()} for method in (ours, theirs)]
+        both = [seed for seed in mine if seed in other and where[0][seed] == where[1][seed]]
+        total = sum(other[seed] for seed in both)
+        return sum(mine[seed] for seed in both) / total if total else None
+
     def difference(
         self, ours: str, theirs: str, key: str = "test_error", seeds: Sequence[int] | None = None
     ) -> Difference | None:

@@ -70,6 +70,5 @@ def _row(task: Task, shown: Sequence[str]) -> list[Field]:
 
 def _cost(tasks: Sequence[Task], method: str) -> str:
     """The mean over the tasks that have it."""
-    pairs = [(t.mean(method, "cpu_seconds"), t.mean("mixup", "cpu_seconds")) for t in tasks]
-    ratios = [mine / theirs for mine, theirs in pairs if mine and theirs]
+    ratios = [ratio for task in tasks if (best := tuned(task)) and (ratio := task.cost_ratio(method, best.method))]
     return f"{fmean(ratios):.2f}" if ratios else "–"

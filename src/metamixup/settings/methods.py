@@ -112,8 +112,9 @@ METHODS: dict[str, MethodEntry] = {
 
 def refuse_former(name: str) -> None:
     """A name of version 0.1.0 is answered with the one that the method has now."""
-    if name in FORMER:
-        raise UserError(f"method {name!r} is called {FORMER[name]!r} now")
+    policy, plus, rest = name.partition("+")
+    if policy in FORMER:
+        raise UserError(f"method {name!r} is called {FORMER[policy] + plus + rest!r} now")
 
 
 def method_entry(name: str) -> MethodEntry:

@@ -7,7 +7,6 @@ from tools.comparison import figures, parts
 
 TOLD = {
     "wrong_share": 0.4,
-    "wrong_weight": [[[1, 0.4], [2, 0.1]]],
     "trust_auroc": [[[1, 0.5], [2, 0.9]]],
     "trust_right": [[[1, 1.0], [2, 0.95]]],
     "trust_wrong": [[[1, 1.0], [2, 0.3]]],

@@ -1,7 +1,17 @@
 import pytest
 from compared import records, tasks, winning
 
-from tools.comparison.tables import TABLES, alphas, differences, errors, label_weights, missing, summary, weights
+from tools.comparison.tables import (
+    TABLES,
+    alphas,
+    cost,
+    differences,
+    errors,
+    methods,
+    missing,
+    rivals,
+    summary,
+)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -14,7 +24,7 @@ def test_every_table_bears_any_part_of_the_records(name, lines):
     assert text.endswith("\n")
     assert "None" not in text
     assert "nan" not in text
-    assert rows or name in ("weights", "missing")
+    assert rows or name == "missing"
 
 
 def test_errors_name_the_alpha_and_set_the_best_in_bold():
@@ -59,20 +69,52 @@ def test_differences_tell_their_seeds_and_whether_zero_is_excluded():
 def test_the_short_table():
     lines = records("clean0", "trustmix", [2.0, 3.0, 4.01]) + records("clean0", "mixup", [1.0, 2.0, 3.0])
     row = summary(tasks(lines)).splitlines()[2]
-    assert row == "| Digits | missing | **2.00 ± 1.00** | missing | 3.00 ± 1.01 | **+1.00 [+0.99, +1.02]** |"
+    assert row == "| Digits | missing | **2.00 ± 1.00** | missing | 3.00 ± 1.01 | **+1.00 [+0.99, +1.02]** | missing |"
     settled = summary(tasks(lines + records("clean0", "mixup+settle", [0.5, 1.0, 1.5]))).splitlines()[2]
     assert "| 2.00 ± 1.00 | **1.00 ± 0.50** | 3.00 ± 1.01 |" in settled, "what the schedule explains is not bold"
 
 
-def test_weights_of_labels_are_relative_to_their_number():
-    (_, task) = tasks(records("noisy0", "trustmix", [1.0], wrong_share=0.4, wrong_weight=[[[1, 0.4], [2, 0.1]]]))
-    assert label_weights(task, "trustmix") == [(1, pytest.approx(1), pytest.approx(1)), (2, pytest.approx(1.5), 0.25)]
-    assert "| Fashion-MNIST, 40 % of labels replaced | 1.00 | 0.17 | missing |" in weights([task])
+def test_a_gain_that_the_schedule_alone_explains_is_not_bold():
+    lines = records("clean0", "trustmix", [1.0, 2.0, 3.0]) + records("clean0", "mixup", [3.0, 4.0, 5.01])
+    surely = lines + records("clean0", "mixup+settle", [2.0, 3.0, 4.01])
+    assert "**-2.00 [-2.02, -1.99]**" in summary(tasks(surely))
+    perhaps = lines + records("clean0", "mixup+settle", [1.0, 2.5, 2.9])
+    assert "| -2.00 [-2.02, -1.99] |" in summary(tasks(perhaps))
+
+
+def test_nothing_is_bold_that_any_other_row_beats_and_that_row_is_named():
+    lines = records("clean0", "trustmix", [1.0, 2.0, 3.0]) + records("clean0", "baseline", [4.0, 5.0, 6.0])
+    assert "**2.00 ± 1.00**" in summary(tasks(lines + records("clean0", "elr", [2.0, 3.0, 4.0])))
+    beaten = summary(tasks(lines + records("clean0", "elr", [0.5, 1.5, 2.51])))
+    assert "| 2.00 ± 1.00 |" in beaten
+    assert "| **+0.50 [+0.48, +0.51]**, ELR |" in beaten
+    assert "missing |" in summary(tasks(lines + records("clean0", "elr", [0.5, 1.5]))), "two seeds are too few"
+
+
+def test_every_method_that_was_run_often_enough_is_counted_for_and_against():
+    lines = records("noisy0", "trustmix", [1.0, 2.0, 3.0]) + records("noisy0", "elr", [0.5, 1.5, 2.51])
+    lines += records("noisy0", "mixup+settle", [2.0, 3.0, 4.01])
+    text = rivals(tasks(lines))
+    assert "| ELR | 0 of 1 | 0 | 1 | 0 of 0 | 0 | 0 |" in text
+    assert "| MixUp that settles | 1 of 1 | 1 | 0 | 0 of 0 | 0 | 0 |" in text
+
+
+def test_all_methods_are_compared_over_the_seeds_they_share_and_any_may_be_the_best():
+    lines = records("noisy0", "trustmix", [1.0, 2.0, 3.0, 0.0, 0.0]) + records("noisy0", "elr", [0.5, 1.5, 2.5])
+    text = methods(tasks(lines, seeds=5))
+    assert "**1.50 ± 1.00**" in text
+    assert "| 2.00 ± 1.00 |" in text
+
+
+def test_costs_are_compared_on_one_kind_of_processor():
+    lines = records("clean0", "trustmix", [1.0, 1.0], cpu_seconds=12.0, processor=["Abacus", "Slide rule"])
+    lines += records("clean0", "mixup", [1.0, 1.0], cpu_seconds=[10.0, 90.0], processor=["Abacus", None])
+    assert "| Digits | missing | 1.20 | 2 |" in cost(tasks(lines))
 
 
 def test_what_is_missing_is_listed():
     text = missing(tasks(winning("clean0"), clean=1, noisy=1))
-    assert text.startswith("21 of 60 planned runs are finished.")
+    assert text.startswith("21 of 66 planned runs are finished.")
     assert "- Fashion-MNIST, 40 % of labels replaced: 0 of 3 seeds of every method" in text
     lines = [line for line in winning("clean0") if (line["cell"], line["seed"]) != ("clean0/cnn3/reweight", 2)]
     assert "; 2 of 3 seeds of Learning to reweight" in missing(tasks(lines, clean=1, noisy=0))
