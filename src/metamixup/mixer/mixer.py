@@ -27,7 +27,7 @@ PATIENCE = 3  # passes that are waited for in vain before the mixer stops listen
 
 
 class MetaMixUp:
-    """Blends each batch with λ learned from a small meta set.
+    """Blends each batch; how much, and whose label is trusted, is learned while training.
 
         mixer = MetaMixUp(model, num_classes=10, meta=(x_meta, y_meta), lr=optimizer)
         mixed = mixer(x, y, index)
@@ -43,7 +43,8 @@ class MetaMixUp:
     meta: the meta set, which is surely right: (x, y) tensors, a Dataset or a DataLoader. It may also be given batch by
         batch when the mixer is called. Without any, the default policy judges labels by the network's own predictions.
     lr: the optimizer, each of whose groups counts with its own rate, or a number; it may also be given in each call.
-    policy: a name of `metamixup.choices.POLICIES`, a policy or a stage; "trust" if nothing else is asked for.
+    policy: a name of `metamixup.choices.POLICIES`, a policy or a stage; "trust", which is TrustMix, if nothing else is
+        asked for. The paper's own is `Learned(projection="paper")`.
     estimator: a name of `metamixup.choices.ESTIMATORS` or an estimator, for policies that learn by ∇λ.
     every: learn on each k-th step only; the default policy does so twice as often until it is known whether labels are
         wrong, and half as often once there is little left to learn.
