@@ -1,7 +1,7 @@
 """Tables and figures in documents, made from records and never typed: what stands between two markers is written anew,
 and all else is left alone.
 
-    <!-- table results/table1-cpu.json -->
+    <!-- table results/table1-all-images.json -->
     …
     <!-- /table -->
 
