@@ -55,12 +55,16 @@ def others(task: Task) -> list[Other]:
 
 
 def lowest_other(task: Task) -> Other | None:
-    """Of all but MixUp and its schedule the one that ours is least ahead of, by test error and so in hindsight. A tuned
-    family has its chosen α."""
-    rivals = [(row(task, rival), against(task, rival)) for rival in TUNED_FAMILIES if rival != TUNED]
-    tuned_ones = [Other(method, d) for method, d in rivals if method and d and d.seeds >= FEWEST_SEEDS]
-    found = [other for other in others(task) if other.method != SCHEDULE]
-    return max([*found, *tuned_ones], key=lambda other: other.difference.mean, default=None)
+    """Of all but the baseline, MixUp and its schedule the one that ours is least ahead of, by test error and so in
+    hindsight. A tuned family has its chosen α."""
+    rivals = [(row(task, rival), against(task, rival)) for rival in RIVALS if rival != TUNED]
+    named = [Other(method, d) for method, d in rivals if method and d and d.seeds >= FEWEST_SEEDS]
+    known = {BASELINE, SCHEDULE, *task.controls}
+    return max(
+        [o for o in (*others(task), *named) if o.method not in known],
+        key=lambda other: other.difference.mean,
+        default=None,
+    )
 
 
 def is_below(found: Difference | None) -> bool | None:

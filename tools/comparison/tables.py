@@ -190,7 +190,8 @@ def _lacking(task: Task) -> str:
 
 
 def summary(tasks: Tasks) -> str:
-    """The short table of a README. Nothing is bold that the schedule alone explains, or that any other row beats."""
+    """The short table of a README. An error is bold where no other method has a lower one, a difference to MixUp where it
+    is sure and not the schedule's, and that to the lowest other where it is sure, for or against."""
     head = ("test error, %", "baseline", "MixUp, best α", "MixUp that settles", "TrustMix", "TrustMix − MixUp (95 %)")
     rows: list[list[Field]] = []
     for task in tasks:
@@ -199,12 +200,12 @@ def summary(tasks: Tasks) -> str:
         beaten = other is not None and other.difference.mean > 0
         errors = _bold_best(task, methods, seeds)
         schedule = task.difference(OURS, SCHEDULE, seeds=seeds)
-        explained = schedule is not None and not schedule.sure
+        learned = schedule is not None and schedule.below
         rows.append(
             [
                 task.title,
                 *(plain(field) if beaten else field for field in errors),
-                _difference(task, against(task, TUNED, seeds=seeds), may_be_bold=not explained),
+                _difference(task, against(task, TUNED, seeds=seeds), may_be_bold=learned),
                 (*pieces(_difference(task, other.difference)), f", {task.labels[other.method]}") if other else MISSING,
             ]
         )
@@ -213,7 +214,9 @@ def summary(tasks: Tasks) -> str:
 
 def _bold_best(task: Task, methods: Sequence[str | None], seeds: Sequence[int]) -> list[Field]:
     """Mean ± deviation of each over these seeds; the lowest in bold. Controls are no contenders."""
-    means = {m: mean for m in methods if m and m not in task.controls and (mean := task.mean(m, seeds=seeds))}
+    means = {
+        m: mean for m in methods if m and m not in task.controls and (mean := task.mean(m, seeds=seeds)) is not None
+    }
     best = min(means.values(), default=None) if len(seeds) >= FEWEST_SEEDS else None
     texts = [_spread(task, method, seeds) for method in methods]
     return [bold(text) if m in means and means[m] == best else text for m, text in zip(methods, texts, strict=True)]

@@ -1,6 +1,7 @@
 """Methods by the names that users write, a line about each, and the settings that a name stands for."""
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,9 +113,9 @@ METHODS: dict[str, MethodEntry] = {
 
 def refuse_former(name: str) -> None:
     """A name of version 0.1.0 is answered with the one that the method has now."""
-    policy, plus, rest = name.partition("+")
+    policy = re.split("[+:]", name)[0]
     if policy in FORMER:
-        raise UserError(f"method {name!r} is called {FORMER[policy] + plus + rest!r} now")
+        raise UserError(f"method {name!r} is called {name.replace(policy, FORMER[policy], 1)!r} now")
 
 
 def method_entry(name: str) -> MethodEntry:

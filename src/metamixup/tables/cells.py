@@ -16,7 +16,7 @@ from metamixup.settings.methods import refuse_former
 from metamixup.settings.recipe import read_recipe as recipe_settings
 from metamixup.settings.resolve import resolve
 from metamixup.settings.schema import Settings
-from metamixup.tables.entry import controlled, split_control
+from metamixup.tables.entry import controlled
 from metamixup.tables.recipe import Column, Published, Recipe, Values, Variant
 
 # Where files lie says nothing about a result, so it is not part of a run's name.
@@ -109,7 +109,7 @@ def plan_cells(recipe: Recipe, choice: Choice) -> list[Cell]:
     offered = {controlled(*planned): planned for row in recipe.rows for planned in _with_controls(recipe, row, True)}
     for method in choice.methods:
         if method not in offered:
-            refuse_former(split_control(method)[0])
+            refuse_former(method)
             raise unknown("method of this table", method, offered)
     chosen = {offered[method] for method in choice.methods}
     cells = [

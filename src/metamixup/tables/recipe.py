@@ -42,7 +42,7 @@ class Row(Part):
     as rows of their own on demand; `cost` is the expected time of a run, the baseline's being 1. `against` is the row
     that its difference is taken to, where it is not the recipe's; `score` is the number of a run that counts;
     `on_demand` rows run only where they are named, rows with `columns` only in those. `like` names the row whose
-    `adjust` it has too. A `bound` knows what nobody can know, and is no contender."""
+    `adjust` it has too. A `bound` knows more than the others do, and is no contender."""
 
     method: str | None = None
     label: str | None = None

@@ -69,7 +69,7 @@ def test_differences_tell_their_seeds_and_whether_zero_is_excluded():
 def test_the_short_table():
     lines = records("clean0", "trustmix", [2.0, 3.0, 4.01]) + records("clean0", "mixup", [1.0, 2.0, 3.0])
     row = summary(tasks(lines)).splitlines()[2]
-    assert row == "| Digits | missing | **2.00 ± 1.00** | missing | 3.00 ± 1.01 | **+1.00 [+0.99, +1.02]** | missing |"
+    assert row == "| Digits | missing | **2.00 ± 1.00** | missing | 3.00 ± 1.01 | +1.00 [+0.99, +1.02] | missing |"
     settled = summary(tasks(lines + records("clean0", "mixup+settle", [0.5, 1.0, 1.5]))).splitlines()[2]
     assert "| 2.00 ± 1.00 | **1.00 ± 0.50** | 3.00 ± 1.01 |" in settled, "what the schedule explains is not bold"
 
@@ -78,8 +78,10 @@ def test_a_gain_that_the_schedule_alone_explains_is_not_bold():
     lines = records("clean0", "trustmix", [1.0, 2.0, 3.0]) + records("clean0", "mixup", [3.0, 4.0, 5.01])
     surely = lines + records("clean0", "mixup+settle", [2.0, 3.0, 4.01])
     assert "**-2.00 [-2.02, -1.99]**" in summary(tasks(surely))
-    perhaps = lines + records("clean0", "mixup+settle", [1.0, 2.5, 2.9])
-    assert "| -2.00 [-2.02, -1.99] |" in summary(tasks(perhaps))
+    for schedule in ([1.0, 2.5, 2.9], [0.0, 1.0, 2.01]):  # perhaps no better than ours, and surely better
+        told = summary(tasks(lines + records("clean0", "mixup+settle", schedule)))
+        assert "| -2.00 [-2.02, -1.99] |" in told
+    assert "| -2.00 [-2.02, -1.99] |" in summary(tasks(lines)), "nobody knows what the schedule alone does"
 
 
 def test_nothing_is_bold_that_any_other_row_beats_and_that_row_is_named():
@@ -89,6 +91,12 @@ def test_nothing_is_bold_that_any_other_row_beats_and_that_row_is_named():
     assert "| 2.00 ± 1.00 |" in beaten
     assert "| **+0.50 [+0.48, +0.51]**, ELR |" in beaten
     assert "missing |" in summary(tasks(lines + records("clean0", "elr", [0.5, 1.5]))), "two seeds are too few"
+    assert ", Learning to reweight |" in summary(tasks(lines + records("clean0", "reweight", [0.5, 1.5, 2.51])))
+
+
+def test_no_error_at_all_is_the_lowest():
+    lines = records("clean0", "trustmix", [1.0, 1.0, 1.0]) + records("clean0", "baseline", [0.0, 0.0, 0.0])
+    assert "| Digits | **0.00 ± 0.00** |" in summary(tasks(lines))
 
 
 def test_every_method_that_was_run_often_enough_is_counted_for_and_against():
