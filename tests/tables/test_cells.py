@@ -80,7 +80,7 @@ def test_but_not_in_columns_that_their_row_is_not_meant_for():
         ({"methods": ("mixupp",)}, "did you mean 'mixup'"),
         ({"methods": ("trustmix:revers",)}, "did you mean 'trustmix:reverse'"),
         ({"methods": ("metamixup-paper",)}, "method 'metamixup-paper' is called 'metamixup' now"),
-        ({"methods": ("metamixup-one-step:reverse",)}, "'metamixup-one-step:reverse' is called 'metamixup-logit:reverse' now"),
+        ({"methods": ("metamixup-one-step:reverse",)}, "is called 'metamixup-logit:reverse' now"),
         ({"only": ("digit/*",)}, r"did you mean 'digits/\*'"),
         ({"only": ("digits/cnn3/mixup",)}, "unknown cell"),
     ],

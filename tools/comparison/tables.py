@@ -190,8 +190,8 @@ def _lacking(task: Task) -> str:
 
 
 def summary(tasks: Tasks) -> str:
-    """The short table of a README. An error is bold where no other method has a lower one, a difference to MixUp where it
-    is sure and not the schedule's, and that to the lowest other where it is sure, for or against."""
+    """The short table of a README. An error is bold where no other method has a lower one; a difference to MixUp where
+    it is sure and not the schedule's; that to the lowest other where it is sure, for or against."""
     head = ("test error, %", "baseline", "MixUp, best α", "MixUp that settles", "TrustMix", "TrustMix − MixUp (95 %)")
     rows: list[list[Field]] = []
     for task in tasks:
