@@ -39,14 +39,14 @@ def against(task: Task, rival: str, key: str = "test_error", seeds: Sequence[int
 
 @dataclass(frozen=True)
 class Other:
-    """A method that is neither ours nor one of RIVALS, and ours minus it."""
+    """A method that is not ours, and ours minus it."""
 
     method: str
     difference: Difference
 
 
 def others(task: Task) -> list[Other]:
-    """All that were run often enough, and are no controls: one that is there for a kind of labels alone, too."""
+    """Those beside RIVALS that were run often enough, and are no controls: one for a kind of labels alone, too."""
     families = {method for family in FAMILIES.values() for method in by_alpha(task, family)}
     named = {OURS, *RIVALS.values(), *families, *task.controls}
     methods = [method for method in task.labels if method not in named and not method.startswith(OURS)]
