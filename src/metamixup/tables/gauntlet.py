@@ -18,7 +18,8 @@ SEEDS = {
     "gauntlet-opened-2": 886384124,
     "gauntlet-opened-3": 543419829,
     "gauntlet-opened-4": 601182756,
-    "gauntlet-sealed": 704641868,
+    "gauntlet-opened-5": 704641868,
+    "gauntlet-sealed": 770272187,
 }
 TASKS = 12  # with clean labels, and as many with imperfect ones
 IMAGES = {"digits": 1297, "mnist": 58_000, "fashion": 58_000, "cifar10": 48_000}
