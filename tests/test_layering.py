@@ -21,7 +21,7 @@ EDGES = {
     "mixing": "errors world",
     "data": "errors mixing seeding storage",
     "methods": "errors mixing network world",
-    "policy": "mixing world",
+    "policy": "errors mixing world",
     "meta": "errors mixing network policy world",
     "engine": "errors meta methods mixing network seeding storage world",
     "trust": "errors meta mixing network policy world",

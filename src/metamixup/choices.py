@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from metamixup.errors import UserError, unknown
+from metamixup.errors import unknown
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head, Stage
 from metamixup.policy import Beta, CutMix, Fixed, Learned, Persistent, Policy
 from metamixup.policy.hesitating import Hesitating
@@ -52,8 +52,6 @@ def policy_named(name: str) -> Policy | Stage:
     """With its defaults."""
     if name not in POLICIES:
         raise unknown("policy", name, POLICIES)
-    if name == "cutmix":
-        raise UserError("policy 'cutmix' needs the size of the images: policy=CutMix((height, width))")
     made: Policy | Stage = POLICIES[name].maker()
     return made
 

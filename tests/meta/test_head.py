@@ -128,7 +128,9 @@ def test_a_part_of_the_batch_is_learned_from():
 
 def test_boxes_cannot_wait_for_the_features():
     model, problem = smooth_net(norm=False), Problem()
-    boxes = CutMix((5, 5)).mixture(problem.lam, Pairs(problem.partner, problem.y), torch.Generator().manual_seed(0))
+    boxes = CutMix().mixture(
+        problem.lam, Pairs(problem.partner, problem.y, image_size=(5, 5)), torch.Generator().manual_seed(0)
+    )
     rates = learning_rates(model, 0.3)
     estimators = Head(blend="features", centred=False, memory=0.0), Head.plain()
     grads = [e(model, problem.loss, problem.meta_loss, boxes, rates) for e in estimators]

@@ -17,12 +17,30 @@ from metamixup import Beta, Learned, MetaMixUp
 from metamixup.choices import ESTIMATORS as NAMED
 from metamixup.choices import POLICIES
 from metamixup.errors import UserError
+from metamixup.mixer import batches
+from metamixup.mixing.regions import Regions
 
 ESTIMATORS = ["exact", "head", "finite_difference"]
 
 
 def batch(n: int, *shape: int, classes: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(n, *shape), torch.randint(0, classes, (n,))
+
+
+def test_images_are_blended_by_boxes_and_what_is_inside_the_network_is_not():
+    x, y = batch(12, 3, 16, 16)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(768, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))
+    for point, boxes in (("input", True), ("features", False)):
+        mixer = MetaMixUp(model, 4, lr=0.1, mix_at=point)
+        mixer(x, y, torch.arange(12))
+        mixer.stage.amount.learned, mixer.stage.amount.released = 1.0, True
+        assert isinstance(mixer(x, y, torch.arange(12)).mixture, Regions) is boxes
+
+
+def test_inputs_of_several_sizes_have_no_boxes_in_common():
+    x = {"image": torch.rand(6, 3, 16, 16), "map": torch.rand(6, 1, 20, 20)}
+    assert batches.image_size_of(x) is None
+    assert batches.image_size_of({"image": x["image"], "mask": torch.ones(6, 5).long()}) == (16, 16)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -239,16 +257,14 @@ def test_what_a_call_cannot_be_is_told(options, call, told):
         call(mixer, *batch(12, 6))
 
 
-@pytest.mark.parametrize(
-    ("policy", "told"), [("trusty", "did you mean 'trust'"), (3, "not a int"), ("cutmix", "size of")]
-)
+@pytest.mark.parametrize(("policy", "told"), [("trusty", "did you mean 'trust'"), (3, "not a int")])
 def test_what_no_policy_is_is_told(policy, told):
     with pytest.raises(UserError, match=told):
         MetaMixUp(nn.Linear(6, 4), 4, policy=policy)
 
 
 def test_policies_and_estimators_have_one_list_of_names():
-    for name in POLICIES.keys() - {"cutmix"}:
+    for name in POLICIES:
         MetaMixUp(nn.Linear(6, 4), 4, policy=name)
     for name in NAMED:
         assert MetaMixUp(nn.Linear(6, 4), 4, estimator=name).stage.estimator is not None

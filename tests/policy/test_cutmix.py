@@ -3,14 +3,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metamixup.errors import UserError
 from metamixup.mixing import Pairs
 from metamixup.policy import CutMix
 
 
 def drawn(height: int, width: int, samples: int, seed: int, alpha: float = 1.0, per: str = "sample"):
     generator = torch.Generator().manual_seed(seed)
-    policy = CutMix((height, width), alpha, per)
-    pairs = Pairs(torch.randperm(samples, generator=generator), torch.eye(samples))
+    policy = CutMix(alpha, per)
+    pairs = Pairs(torch.randperm(samples, generator=generator), torch.eye(samples), image_size=(height, width))
     return policy.mixture(policy.draw(pairs, generator), pairs, generator)
 
 
@@ -35,9 +36,8 @@ def test_every_pixel_is_of_one_sample_and_labels_follow_the_true_area(height, wi
 
 
 def test_boxes_have_the_asked_area_when_they_fit():
-    pairs = Pairs(torch.zeros(4000, dtype=torch.long), torch.zeros(4000, 1))
-    policy = CutMix((32, 32))
-    mixture = policy.mixture(torch.full((4000,), 0.75), pairs, torch.Generator().manual_seed(0))
+    pairs = Pairs(torch.zeros(4000, dtype=torch.long), torch.zeros(4000, 1), image_size=(32, 32))
+    mixture = CutMix().mixture(torch.full((4000,), 0.75), pairs, torch.Generator().manual_seed(0))
     # A quarter of 32×32 is a box of 16×16; border boxes are cut off, none is larger.
     assert mixture.lam.min().item() == pytest.approx(0.75)
     inner = mixture.keep[:, [0, -1], :].all((1, 2)) & mixture.keep[:, :, [0, -1]].all((1, 2))
@@ -46,8 +46,8 @@ def test_boxes_have_the_asked_area_when_they_fit():
 
 
 def test_lam_of_zero_and_one():
-    pairs = Pairs(torch.tensor([1, 0]), torch.eye(2))
-    mixture = CutMix((8, 8)).mixture(torch.tensor([1.0, 0.0]), pairs, torch.Generator().manual_seed(3))
+    pairs = Pairs(torch.tensor([1, 0]), torch.eye(2), image_size=(8, 8))
+    mixture = CutMix().mixture(torch.tensor([1.0, 0.0]), pairs, torch.Generator().manual_seed(3))
     assert mixture.lam[0] == 1
     assert mixture.lam[1] < 1
 
@@ -67,8 +67,7 @@ def test_the_same_generator_gives_the_same_boxes():
     assert not torch.equal(drawn(12, 9, 5, 7).keep, drawn(12, 9, 5, 8).keep)
 
 
-def test_boxes_follow_images_that_grow():
-    policy, pairs = CutMix((8, 8)), Pairs(torch.tensor([1, 0]), torch.eye(2))
-    policy.resize((4, 6))
-    generator = torch.Generator().manual_seed(0)
-    assert policy.mixture(policy.draw(pairs, generator), pairs, generator).inputs(torch.rand(2, 3, 4, 6)).ndim == 4
+def test_there_are_no_boxes_of_what_is_no_image():
+    policy, pairs = CutMix(), Pairs(torch.tensor([1, 0]), torch.eye(2))
+    with pytest.raises(UserError, match="images"):
+        policy.mixture(torch.tensor([0.5, 0.5]), pairs, torch.Generator())

@@ -12,6 +12,7 @@ ROWS = {
     "cutmix-0.2": {"method": "cutmix", "label": "CutMix, α = 0.2", "settings": {"policy": {"alpha": 0.2}}},
     "cutmix": {"label": "CutMix, α = 1"},
     "mixup+settle": {"label": "MixUp that settles"},
+    "cutmix+settle": {"label": "CutMix that settles"},
     "reweight": {"label": "Learning to reweight"},
     "elr": {"label": "ELR"},
     "trustmix": {"label": "TrustMix", "controls": ["reverse", "shuffle"]},

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -138,6 +140,46 @@ def served(stage: Trust, pairs: Pairs, seed: int = 5) -> Mixture:
     """The mixture of a step that does not learn."""
     stage.steps = 1
     return stage(None, None, None, pairs, {}, torch.Generator().manual_seed(seed))
+
+
+def images(n: int = 50, **more) -> Pairs:
+    return Pairs(torch.randperm(n), torch.eye(3)[torch.arange(n) % 3], torch.arange(n), image_size=(20, 16), **more)
+
+
+def test_images_are_blended_by_boxes_of_the_pairs_that_mixup_blends():
+    pairs, x = images(), torch.rand(50, 1, 20, 16)
+    boxes, plain = (served(blending(Trust(boxes=boxes)), pairs) for boxes in (True, False))
+    assert torch.equal(boxes.partner, plain.partner)
+    assert bool((boxes.lam >= plain.lam - 1e-6).all())  # boxes are cut off at the border
+    others = boxes.partner != torch.arange(50)
+    blended = boxes.inputs(x)
+    assert bool(((blended == x) | (blended == x[boxes.partner])).all())
+    torch.testing.assert_close((blended == x).float().mean((1, 2, 3))[others], boxes.lam[others])
+
+
+@pytest.mark.parametrize("change", [{"image_size": None}, {"image_size": (15, 40)}, {"labelled": 50}])
+def test_what_is_no_image_or_too_small_or_beside_unlabelled_ones_is_blended_as_mixup_does(change):
+    mixture = served(blending(Trust()), replace(images(), **change))
+    assert type(mixture) is Mixture
+
+
+def test_nothing_is_left_of_an_image_that_waits():
+    stage, index = Trust(), torch.arange(4000)
+    stage.amount.known, stage.amount.learned, stage.amount.settling.fallen = 4000, 1.0, True
+    stage.amount.past = SOONEST + 1
+    waiting = stage.amount.waits(index)
+    assert bool(waiting.any())
+    pairs = replace(images(4000), index=index)
+    mixture = served(stage, pairs)
+    assert bool((mixture.lam[waiting] == 0).all())
+    assert not bool(mixture.keep[waiting].any())
+
+
+@pytest.mark.parametrize("change", [{"learned": 0.0}, {"stuck": 0.5}])
+def test_there_are_no_boxes_without_blends_nor_for_a_network_at_chance(change):
+    stage = blending(Trust())
+    vars(stage.amount).update(change)
+    assert type(served(stage, images())) is Mixture
 
 
 def test_full_trust_is_mixup_to_the_bit():

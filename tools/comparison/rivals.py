@@ -8,6 +8,7 @@ from tools.comparison.tasks import BASELINE, OURS, Task
 from tools.comparison.tuned import FAMILIES, Tuned, by_alpha, tuned
 
 TUNED, SCHEDULE = "best-α MixUp", "mixup+settle"
+SCHEDULES = (SCHEDULE, "cutmix+settle")  # the default's schedule alone, with blends of either kind
 TUNED_FAMILIES = {f"best-α {name}": family for name, family in FAMILIES.items()}
 # Names for people, and the rows they are; a tuned one is another row on each task.
 RIVALS = {
@@ -65,6 +66,12 @@ def lowest_other(task: Task) -> Other | None:
         key=lambda other: other.difference.mean,
         default=None,
     )
+
+
+def is_learned(task: Task) -> bool:
+    """Is the default surely below its schedule alone, with blends of either kind?"""
+    planned = [task.difference(OURS, method) for method in SCHEDULES if method in task.labels]
+    return bool(planned) and all(surely_below(found) is True for found in planned)
 
 
 def is_below(found: Difference | None) -> bool | None:

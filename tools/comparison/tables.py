@@ -12,6 +12,7 @@ from tools.comparison.rivals import (
     TUNED,
     against,
     is_below,
+    is_learned,
     lowest_other,
     others,
     row,
@@ -199,13 +200,11 @@ def summary(tasks: Tasks) -> str:
         seeds, other = task.shared(methods), lowest_other(task)
         beaten = other is not None and other.difference.mean > 0
         errors = _bold_best(task, methods, seeds)
-        schedule = task.difference(OURS, SCHEDULE, seeds=seeds)
-        learned = schedule is not None and schedule.below
         rows.append(
             [
                 task.title,
                 *(plain(field) if beaten else field for field in errors),
-                _difference(task, against(task, TUNED, seeds=seeds), may_be_bold=learned),
+                _difference(task, against(task, TUNED, seeds=seeds), may_be_bold=is_learned(task)),
                 (*pieces(_difference(task, other.difference)), f", {task.labels[other.method]}") if other else MISSING,
             ]
         )

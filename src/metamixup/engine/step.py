@@ -94,7 +94,6 @@ class Stepper:
     def _batch(self, step: int) -> Batch:
         t = self.training
         (x,), y, index = self._read(t.train, step)
-        t.stage.resize(tuple(x.shape[2:]))
         epoch, progress = step // t.steps_per_epoch, step / t.steps
         batch = Batch(x, soft_labels(y, t.num_classes, x.dtype), index, epoch=epoch, step=step, progress=progress)
         if t.unlabelled is None or not t.method.unlabelled:

@@ -35,9 +35,6 @@ class MetaStage(Stage):
     def see(self, rate: float) -> None:
         self.policy.see(rate)
 
-    def resize(self, image_size: tuple[int, ...]) -> None:
-        self.policy.resize(image_size)
-
     def __call__(
         self,
         model: nn.Module,

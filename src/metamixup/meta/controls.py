@@ -33,9 +33,6 @@ class Control(Uncontrolled, Policy):
     def see(self, rate: float) -> None:
         self.policy.see(rate)
 
-    def resize(self, image_size: tuple[int, ...]) -> None:
-        self.policy.resize(image_size)
-
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         return self.policy.draw(pairs, generator)
 

@@ -72,9 +72,6 @@ class Stage:
         """Told what the step's own pass said of its mixture, (B, C), where `listens` is true: a sample that is not
         blended is judged in it for nothing."""
 
-    def resize(self, image_size: tuple[int, ...]) -> None:
-        """Told the height and width of the images of each step, which may grow during a run."""
-
     @property
     def forgets(self) -> bool:
         """Is all that it learns of samples without an index of use in that step alone?"""

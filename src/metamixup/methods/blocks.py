@@ -6,7 +6,7 @@ from torch import Tensor
 
 from metamixup import world
 from metamixup.methods.method import Batch
-from metamixup.mixing import Mixture, Pairs
+from metamixup.mixing import Mixture, Pairs, image_size
 
 
 def joined(*parts: Tensor | None) -> Tensor:
@@ -24,7 +24,8 @@ def block_pairs(batch: Batch, partner: Tensor, copies: int = 1) -> Pairs:
     labels, n = joined(batch.y, *[batch.guesses] * copies), len(batch.y)
     index = batch.index if batch.index is None else F.pad(batch.index, (0, len(labels) - n), value=-1)
     positions = world.global_positions([n, *[len(joined(batch.guesses))] * copies])
-    return Pairs(partner.to(labels.device), labels, index, positions=positions, labelled=n)
+    partner, size = partner.to(labels.device), image_size(batch.x)
+    return Pairs(partner, labels, index, positions=positions, labelled=n, image_size=size)
 
 
 def counted(mask: Tensor, mixture: Mixture) -> Tensor:

@@ -1,13 +1,13 @@
 """Manifold MixUp (Verma et al. 2019): blends at the input or after one of the first stages, drawn anew each step."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from metamixup.errors import UserError, unknown
 from metamixup.methods.method import Batch, Method, Net
-from metamixup.mixing import Mixture, soft_cross_entropy
+from metamixup.mixing import Mixture, Pairs, soft_cross_entropy
 from metamixup.mixing.at import mix_at
 
 INPUT = "input"
@@ -44,6 +44,9 @@ class Manifold(Method):
         eligible = (INPUT, *self.modules_by_stage)
         drawn = int(torch.randint(len(eligible), (), generator=generator))
         return StagedBatch(**{**vars(batch), "stage": eligible[drawn]})
+
+    def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
+        return replace(super().pairs(batch, generator), image_size=None)  # what a stage puts out is no image
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
         stage = batch.stage if isinstance(batch, StagedBatch) else INPUT

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from metamixup import world
-from metamixup.mixing import Mixture, Pairs, own_partners
+from metamixup.mixing import Mixture, Pairs, image_size, own_partners
 
 Net = Callable[[Tensor], Tensor]
 
@@ -79,7 +79,8 @@ class Method:
     def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
         """Partners, drawn once a step."""
         partner = own_partners([len(batch.x)], generator).to(batch.x.device)
-        return Pairs(partner, batch.y, batch.index, positions=world.global_positions([len(batch.x)]))
+        positions = world.global_positions([len(batch.x)])
+        return Pairs(partner, batch.y, batch.index, positions=positions, image_size=image_size(batch.x))
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
         """Named terms, scalars that the engine adds up and records. A pure function of `net`, which is the

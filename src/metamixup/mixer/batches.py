@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset
 
 from metamixup.errors import UserError
-from metamixup.mixing import Mixture
+from metamixup.mixing import Mixture, image_size
 
 LABELS = ("labels", "label", "targets", "target", "y")
 INDEX = ("index", "idx")
@@ -117,6 +117,12 @@ def size_of(x: Inputs) -> int:
         hint = ": torch.as_tensor(x) makes one" if isinstance(x, np.ndarray | list) else ""
         raise UserError(f"inputs are a tensor, or a dictionary or tuple of tensors, not a {kind}{hint}")
     return len(tensors_of(x)[0])
+
+
+def image_size_of(x: Inputs) -> tuple[int, int] | None:
+    """Height and width, where all that can be blended is images of one size."""
+    sizes = {image_size(part) for part in tensors_of(x) if part.is_floating_point()}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def to_device(x: Inputs, device: torch.device) -> Inputs:

@@ -115,7 +115,8 @@ class MetaMixUp:
         self.stage.every = self._every or (1 if positions is None and self.stage.forgets else self._usual_every)
         meta = self._meta_batch(n, meta) if self.stage.meta_due else None
         partner = own_partners([n], self.generator).to(device)
-        pairs = Pairs(partner, targets, positions, positions=world.global_positions([n]))
+        size = batches.image_size_of(x) if point.module is None else None
+        pairs = Pairs(partner, targets, positions, positions=world.global_positions([n]), image_size=size)
         with alone_with(self.model):
             mixture = self._mixture(x, pairs, point, meta, lr)
         mixed = Mixed(mixture.labels(targets), mixture, point, x)

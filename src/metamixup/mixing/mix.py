@@ -34,6 +34,7 @@ class Pairs:
     positions: (B,) each pair's position in the whole step, where several processes share it;
     labelled: how many samples, the first ones, have labels that were given; None: all, so that none is guessed;
     folded: does the method use max(λ, 1 − λ), so that a blend stays nearer to its first sample?
+    image_size: height and width of what is blended, where that is images; None: anything else.
     """
 
     partner: Tensor
@@ -44,6 +45,7 @@ class Pairs:
     positions: Tensor | None = None
     labelled: int | None = None
     folded: bool = False
+    image_size: tuple[int, int] | None = None
 
     def drawn(self, sample: Callable[[int], Tensor]) -> Tensor:
         """`sample(n)` gives something for each of n pairs, (…, n): drawn for the whole step, of which these pairs keep
@@ -122,3 +124,8 @@ def own_partners(sizes: list[int], generator: torch.Generator) -> Tensor:
     position = torch.empty_like(whole)
     position[own] = torch.arange(len(own))
     return position[whole[own]]
+
+
+def image_size(x: Tensor) -> tuple[int, int] | None:
+    """Height and width of a batch of images, (B, channels, H, W); None of anything else."""
+    return (x.shape[2], x.shape[3]) if x.ndim == 4 else None

@@ -19,9 +19,6 @@ class Policy:
     def see(self, rate: float) -> None:
         """Told the learning rate of each step: as a run comes to rest a policy may blend less."""
 
-    def resize(self, image_size: tuple[int, ...]) -> None:
-        """Told the height and width of the images of each step, which may grow during a run."""
-
     def draw(self, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """The first λ of each pair, (B,). It may carry a graph to the policy's own parameters."""
         raise NotImplementedError

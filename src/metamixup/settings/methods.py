@@ -90,6 +90,11 @@ METHODS: dict[str, MethodEntry] = {
         "Manifold MixUp: at the input or after one of the first stages", lambda s: Manifold(), {"policy.name": "beta"}
     ),
     "cutmix": MethodEntry("a box of the partner is pasted in", _supervised, {"policy.name": "cutmix"}),
+    "cutmix+settle": MethodEntry(
+        "CutMix that blends less as the learning rate falls below half its peak, as trustmix does",
+        _supervised,
+        {"policy.name": "cutmix", "policy.settle": SETTLE},
+    ),
     # AdaMixUp turns the uniform number that the policy draws into its own λ = a + u·b.
     "adamixup-no-discriminator": MethodEntry(
         "AdaMixUp: a generator proposes λ", lambda s: AdaMixUp(discriminate=False), {"policy.name": "beta"}

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, create_model, model_validator
 from metamixup.errors import UserError
 
 # What a run knows of itself and a constructor may ask for. These parameters are no settings; values for a trial.
-FACTS: dict[str, Any] = {"image_size": (1, 1), "steps": 1, "steps_per_epoch": 1}
+FACTS: dict[str, Any] = {"steps": 1, "steps_per_epoch": 1}
 PLAIN = (bool, int, float, str)
 
 

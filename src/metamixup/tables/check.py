@@ -74,7 +74,7 @@ def problems(settings: Settings, found: DataSet, replayed: bool) -> list[str]:
     """All reasons why such a run cannot be made; `replayed`: its policy is one that another run has yet to learn."""
 
     def fit_policy() -> None:
-        make_estimator(settings.estimator, make_policy(settings, image_size=found.shape[1:]))
+        make_estimator(settings.estimator, make_policy(settings))
 
     def fit_streams() -> None:
         method = built(lambda: method_entry(settings.method).make(settings))

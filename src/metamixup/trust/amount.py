@@ -59,7 +59,7 @@ WINDOW = 1.6  # running losses reach over this many times √N losses of waiting
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
 Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
-NUMBERS = ("learned", "least", "known", "batch", "past", "epochs", "heard", "full", "lowest", "widest")
+NUMBERS = ("learned", "least", "stuck", "known", "batch", "past", "epochs", "heard", "full", "lowest", "widest")
 FLAGS = ("cut_short", "released", "fragile")
 SUMS = ("waiting", "trained", "shown")
 
@@ -97,7 +97,8 @@ class Amount:
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; horizon: how long the run will be, and epochs: the same in
     epochs, 0 while that is not known, with batch: the largest so far; past: epochs so far; cut_short: was the run taken
-    for a short one?; learned: p, and least: what it is at least; known: how many samples there are, by their index;
+    for a short one?; learned: p, and least: what it is at least, since labels are wrong or the network is stuck, which
+    `stuck` tells, in [0, 1]; known: how many samples there are, by their index;
     heard: losses of waiting samples so far; full: how long p has been 1, in windows of the running losses; lowest: the
     gap where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from
     there; released: does nobody wait any more?; fragile: may the network die of large gradients?; trained, shown:
@@ -109,7 +110,7 @@ class Amount:
     def __init__(self, settle: float = 0.5):
         self.settling, self.horizon = Settling(settle), Horizon()
         self.batch, self.past, self.epochs, self.cut_short = 0, 0.0, 0.0, False
-        self.learned, self.least = 0.0, 0.0
+        self.learned, self.least, self.stuck = 0.0, 0.0, 0.0
         self.known, self.heard, self.full, self.released = 0, 0, 0.0, False
         self.lowest, self.widest = 0.0, 0.0
         self.fragile = False
@@ -118,7 +119,7 @@ class Amount:
 
     def begin(self, fragile: bool) -> None:
         """Before the first step. fragile: may the network die before it has learned anything?"""
-        self.fragile, self.least = fragile, float(fragile)
+        self.fragile, self.least, self.stuck = fragile, float(fragile), float(fragile)
 
     @property
     def share(self) -> float:
@@ -149,7 +150,8 @@ class Amount:
         self.known = self.known if self.released else max(self.known, look.known)
         self._learn_length(look)
         trained, waiting, new = (_finite(found) for found in (look.trained, look.waiting, look.new))
-        self.least = max(look.wrong, self._stuck([trained, waiting, new], look.classes))
+        self.stuck = self._stuck([trained, waiting, new], look.classes)
+        self.least = max(look.wrong, self.stuck)
         if self.released or self.few or not len(trained[0]):
             return False
         windows = self._windows(len(trained[0]), len(waiting[0]))

@@ -1,6 +1,7 @@
 """The product's own stage: MixUp with a trust in each sample's label that is learned and remembered.
 
-λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says. A sample that is not blended is judged by
+λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says; images are blended by boxes of about the
+area 1 − λ, as in CutMix, anything else as in MixUp. A sample that is not blended is judged by
 the network in the step's own pass, for nothing. Every k-th step is a look besides (`evidence`), at a part of the batch
 and now and then the meta set, or at all of the batch where too few are judged otherwise. The predictions are remembered
 (`memory`). From those of all samples follows how likely each label is right, and what it should be otherwise
@@ -24,6 +25,7 @@ from metamixup import world
 from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.stage import Stage
 from metamixup.mixing import Mixture, Pairs
+from metamixup.mixing.regions import paste
 from metamixup.network import fragile
 from metamixup.policy import Beta
 from metamixup.policy.thinning import thinned
@@ -40,6 +42,7 @@ FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
 PLENTY = 0.4  # where the step's own pass judges this share of its samples, a look need not be at all of them
 PART, FEWEST = 0.25, 32  # the share of the batch that a look is at then, and no fewer samples: BatchNorm needs company
+SMALLEST = 16  # pixels of an image's side: a box hides too much of what smaller ones show
 HEARING = 0.2  # rate of the running share of samples that are judged for nothing
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks", "heard", "unmatched")
@@ -52,7 +55,8 @@ class Trust(Stage):
     alpha: of the Beta(α, α) that λ is drawn from;
     memory: rate of the samples' running predictions, in (0, 1];
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never;
-    guesses: False: distrusted samples only lose weight in their blends.
+    guesses: False: distrusted samples only lose weight in their blends;
+    boxes: False: images too are blended pixel by pixel, as those of fewer than 16 pixels a side always are.
     """
 
     by_class = True
@@ -61,12 +65,19 @@ class Trust(Stage):
     meta_share = 0.25
     every = 4
 
-    def __init__(self, alpha: float = 1.0, memory: float = 0.2, settle: float = 0.5, guesses: bool = True):
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        memory: float = 0.2,
+        settle: float = 0.5,
+        guesses: bool = True,
+        boxes: bool = True,
+    ):
         if not 0 < memory <= 1:
             raise ValueError(f"memory lies in (0, 1], not {memory}")
         self.beta, self.amount, self.balance = Beta(alpha), Amount(settle), Balance()
         self.samples, self.clean, self.division = PredictionMemory(memory), CleanMemory(memory), Division()
-        self.guesses = guesses
+        self.guesses, self.boxes = guesses, boxes
         self.learned_steps, self.square = 0, 0.0  # square: running mean of squared gains
         self.looks = 0.0  # at samples, since the labels were divided last
         self.heard = 0.0  # running share of samples that were judged in the step's own pass
@@ -100,9 +111,18 @@ class Trust(Stage):
         if pairs.index is not None and pairs.labelled is None:
             weights = weights * ~self.amount.waits(pairs.index)
         if truth is None or not self.guesses or pairs.labels.shape[1] > WIDE:
-            return blend(lam, trust * weights, pairs, generator)
-        mixture = blend(lam, weights, pairs, generator)
+            return self._in_boxes(blend(lam, trust * weights, pairs, generator), pairs, generator)
+        mixture = self._in_boxes(blend(lam, weights, pairs, generator), pairs, generator)
         return replace(mixture, own_labels=with_guesses(pairs.labels, truth, trust))
+
+    def _in_boxes(self, mixture: Mixture, pairs: Pairs, generator: torch.Generator) -> Mixture:
+        """The same blends of images by regions. Beside unlabelled images blends are the method's own, MixUp's; and a
+        network leaves chance by MixUp's small gradients."""
+        size = pairs.image_size if self.boxes and pairs.labelled is None and not self.amount.stuck else None
+        if size is None or min(size) < SMALLEST or not self.amount.share:
+            return mixture
+        centre = pairs.drawn(lambda n: torch.rand(2, n, generator=generator)).to(mixture.lam.device)
+        return paste(mixture.lam, mixture.partner, centre, size)
 
     @property
     def due(self) -> bool:

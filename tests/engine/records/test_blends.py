@@ -3,7 +3,7 @@ import torch
 from metamixup.engine.records.blends import KEEP, Extremes, joined
 from metamixup.engine.step import StepResult
 from metamixup.mixing import Mixture, Pairs
-from metamixup.policy.cutmix import Regions
+from metamixup.mixing.regions import Regions
 
 
 def done(lam, partner, index=None, mixture=Mixture, **more):

@@ -39,7 +39,7 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
     train, meta, unlabelled = build_streams(settings, found, parts, method)
     steps_per_epoch = (unlabelled or train).steps_per_epoch
     steps = settings.epochs * steps_per_epoch
-    stage = build_stage(settings, image_size=found.shape[1:], steps=steps, steps_per_epoch=steps_per_epoch)
+    stage = build_stage(settings, steps=steps, steps_per_epoch=steps_per_epoch)
     if meta is None and stage.learned and stage.needs_meta:
         raise UserError(f"policy {settings.policy.name!r} learns from a meta set, so meta.source cannot be 'none'")
     model = build_model(settings, found)

@@ -1,0 +1,42 @@
+"""Blends of images by regions: a box of the partner is pasted in, so that every pixel is of one of the two."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from metamixup.mixing.mix import Mixture
+
+
+@dataclass(frozen=True)
+class Regions(Mixture):
+    """keep: (B, H, W) bool, where the first sample stays; lam is exactly its share of the area."""
+
+    keep: Tensor
+
+    def inputs(self, x: Tensor) -> Tensor:
+        """x: (B, …, H, W) with the height and width of `keep`."""
+        if x.shape[-2:] != self.keep.shape[-2:]:
+            raise ValueError(f"boxes for images of {tuple(self.keep.shape[-2:])} do not fit {tuple(x.shape)}")
+        keep = self.keep.reshape(len(x), *[1] * (x.ndim - 3), *x.shape[-2:])
+        return torch.where(keep, x, x[self.partner])
+
+
+def paste(lam: Tensor, partner: Tensor, centre: Tensor, image_size: tuple[int, int]) -> Regions:
+    """Boxes of the area 1 − λ and of the image's form around any centre. What leaves the image is cut off, so that more
+    than λ may be left of the first sample; but of one with λ = 0 nothing is.
+
+    lam, partner: (B,); centre: (2, B) in [0, 1), of the height and of the width.
+    """
+    side = (1 - lam).clamp(min=0).sqrt()
+    rows, columns = (_inside(place, side, size) for place, size in zip(centre.unbind(), image_size, strict=True))
+    keep = ~(rows[:, :, None] & columns[:, None, :]) & (lam > 0)[:, None, None]
+    return Regions(keep.float().mean((1, 2)), partner, keep)
+
+
+def _inside(centre: Tensor, side: Tensor, size: int) -> Tensor:
+    """(B, size) bool: the pixels of one dimension that lie in the box. centre, side: (B,) shares of the size."""
+    middle, length = (centre * size).floor(), (side * size).floor()
+    low = middle - (length / 2).floor()
+    pixels = torch.arange(size, device=centre.device)
+    return (pixels >= low[:, None]) & (pixels < (low + length)[:, None])
