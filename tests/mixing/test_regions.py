@@ -1,18 +1,32 @@
+import pytest
 import torch
 
-from metamixup.mixing.regions import paste
+from metamixup.mixing.regions import paste, paste_smaller
 
 
 def test_one_and_zero_are_the_first_sample_and_the_partner_alone():
     for lam in (0.0, 1.0):
-        found = paste(torch.full((40,), lam), torch.arange(40), torch.rand(2, 40), (13, 9))
+        found = paste_smaller(torch.full((40,), lam), torch.arange(40), torch.rand(2, 40), (13, 9))
         assert torch.equal(found.lam, torch.full((40,), lam))
         assert bool((found.keep == bool(lam)).all())
 
 
-def test_boxes_reach_every_pixel_and_leave_at_least_what_was_asked_for():
-    centre, lam = torch.rand(2, 4000, generator=torch.Generator().manual_seed(0)), torch.full((4000,), 0.75)
-    found = paste(lam, torch.zeros(4000).long(), centre, (8, 8))
+@pytest.mark.parametrize("lam", [0.75, 0.02])
+def test_boxes_reach_every_pixel_and_leave_at_least_what_was_asked_for(lam):
+    centre, asked = torch.rand(2, 4000, generator=torch.Generator().manual_seed(0)), torch.full((4000,), lam)
+    found = paste(asked, torch.zeros(4000).long(), centre, (20, 20))
     assert bool((~found.keep).any(0).all())
-    assert float(found.lam.min()) == 0.75
-    assert float(found.lam.mean()) > 0.8
+    assert float(found.lam.min()) >= lam - 1e-6
+    assert float(found.lam.mean()) > lam + 0.05
+
+
+def test_the_smaller_side_never_gains():
+    centre, asked = torch.rand(2, 4000), torch.rand(4000)
+    found = paste_smaller(asked, torch.zeros(4000).long(), centre, (20, 24))
+    assert bool((torch.minimum(found.lam, 1 - found.lam) <= torch.minimum(asked, 1 - asked) + 1e-6).all())
+    assert bool(((found.lam < 0.5) == (asked < 0.5)).all())
+
+
+def test_areas_are_as_precise_as_shares():
+    found = paste_smaller(torch.rand(3, dtype=torch.float64), torch.arange(3), torch.rand(2, 3), (7, 7))
+    assert found.lam.dtype == torch.float64

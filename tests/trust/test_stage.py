@@ -10,6 +10,7 @@ from metamixup.meta import Replay, Reverse, Shuffle
 from metamixup.mixing import Mixture, Pairs, mix
 from metamixup.trust import Trust
 from metamixup.trust.amount import SOONEST
+from metamixup.trust.blend import blend
 from metamixup.trust.division import WATCHED, Fit
 from metamixup.trust.evidence import Evidence
 
@@ -150,11 +151,26 @@ def test_images_are_blended_by_boxes_of_the_pairs_that_mixup_blends():
     pairs, x = images(), torch.rand(50, 1, 20, 16)
     boxes, plain = (served(blending(Trust(boxes=boxes)), pairs) for boxes in (True, False))
     assert torch.equal(boxes.partner, plain.partner)
-    assert bool((boxes.lam >= plain.lam - 1e-6).all())  # boxes are cut off at the border
+    larger, before = (torch.maximum(mixture.lam, 1 - mixture.lam) for mixture in (boxes, plain))
+    assert bool((larger >= before - 1e-6).all())  # boxes are cut off at the border
+    assert bool(((boxes.lam > 0.5) == (plain.lam > 0.5)).all())
     others = boxes.partner != torch.arange(50)
     blended = boxes.inputs(x)
     assert bool(((blended == x) | (blended == x[boxes.partner])).all())
     torch.testing.assert_close((blended == x).float().mean((1, 2, 3))[others], boxes.lam[others])
+
+
+def test_boxes_give_back_nothing_that_trust_took():
+    """A box of nearly all of an image, cut off at the border, would leave half of a sample that is not trusted."""
+    index, trust = torch.arange(2000), torch.where(torch.arange(2000) % 5 < 2, 0.02, 1.0)
+    pairs = replace(images(2000), index=index)
+    told = []
+    for boxes in (True, False):
+        stage = blending(Trust(boxes=boxes, guesses=False))
+        lam = stage.draw(pairs, torch.Generator().manual_seed(1))
+        mixture = stage._in_boxes(blend(lam, trust, pairs, torch.Generator().manual_seed(2)), pairs, torch.Generator())
+        told.append(float(mixture.labels((trust < 1).float()[:, None]).mean()))
+    assert told[0] <= told[1] + 1e-3
 
 
 @pytest.mark.parametrize("change", [{"image_size": None}, {"image_size": (15, 40)}, {"labelled": 50}])

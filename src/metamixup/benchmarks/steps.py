@@ -9,7 +9,7 @@ from torch.optim import SGD
 from metamixup.engine.compiled import Compiled
 from metamixup.engine.runtime import keep_memory
 from metamixup.meta import Estimator, Exact, FiniteDifference, Head, MetaStage, Stage, learning_rates
-from metamixup.mixing import Mixture, Pairs, draw_partners, soft_cross_entropy, soft_labels
+from metamixup.mixing import Mixture, Pairs, draw_partners, image_size, soft_cross_entropy, soft_labels
 from metamixup.models import build
 from metamixup.network import Net
 from metamixup.policy import Beta, Fixed, Learned, Persistent
@@ -37,9 +37,12 @@ class Bench:
         self.generator = torch.Generator().manual_seed(0)
 
     def pairs(self, meta: int) -> Pairs:
-        return Pairs(
-            draw_partners([self.batch], self.generator), self.y, self.index, self.index[:meta], self.y_meta[:meta]
+        partner, meta_index, meta_labels = (
+            draw_partners([self.batch], self.generator),
+            self.index[:meta],
+            self.y_meta[:meta],
         )
+        return Pairs(partner, self.y, self.index, meta_index, meta_labels, image_size=image_size(self.x))
 
     def loss(self, net: Net, mixture: Mixture) -> Tensor:
         return soft_cross_entropy(net(mixture.inputs(self.x)), mixture.labels(self.y))

@@ -70,7 +70,8 @@ class MixMatch(SemiSupervised):
     def pairs(self, batch: Batch, generator: torch.Generator) -> Pairs:
         """Partners come from the shuffled union of labelled and unlabelled samples, B + K·U of them."""
         n = len(batch.x) + self.views * len(joined(batch.u))
-        return replace(block_pairs(batch, own_partners([n], generator), copies=self.views), folded=True)
+        pairs = block_pairs(batch, own_partners([n], generator), copies=self.views)
+        return replace(pairs, folded=True, image_size=None)  # λ is folded, and a box would have to be too
 
     def loss(self, net: Net, batch: Batch, mixture: Mixture) -> dict[str, Tensor]:
         n, mixture = len(batch.x), folded(mixture)

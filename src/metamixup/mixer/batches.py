@@ -120,8 +120,9 @@ def size_of(x: Inputs) -> int:
 
 
 def image_size_of(x: Inputs) -> tuple[int, int] | None:
-    """Height and width, where all that can be blended is images of one size."""
-    sizes = {image_size(part) for part in tensors_of(x) if part.is_floating_point()}
+    """Height and width, where all that can be blended is images of one size; a mask is none."""
+    masked = isinstance(x, Mapping) and any(name in MASKS for name in x)
+    sizes = set() if masked else {image_size(part) for part in tensors_of(x) if part.is_floating_point()}
     return sizes.pop() if len(sizes) == 1 else None
 
 

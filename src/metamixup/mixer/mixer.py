@@ -115,7 +115,8 @@ class MetaMixUp:
         self.stage.every = self._every or (1 if positions is None and self.stage.forgets else self._usual_every)
         meta = self._meta_batch(n, meta) if self.stage.meta_due else None
         partner = own_partners([n], self.generator).to(device)
-        size = batches.image_size_of(x) if point.module is None else None
+        by_area = point.module is None and self.num_classes is not None  # labels, by the areas of images
+        size = batches.image_size_of(x) if by_area else None
         pairs = Pairs(partner, targets, positions, positions=world.global_positions([n]), image_size=size)
         with alone_with(self.model):
             mixture = self._mixture(x, pairs, point, meta, lr)

@@ -23,15 +23,30 @@ class Regions(Mixture):
 
 
 def paste(lam: Tensor, partner: Tensor, centre: Tensor, image_size: tuple[int, int]) -> Regions:
-    """Boxes of the area 1 − λ and of the image's form around any centre. What leaves the image is cut off, so that more
-    than λ may be left of the first sample; but of one with λ = 0 nothing is.
+    """Boxes of the partner with the area 1 − λ and the image's form, around any centre. What leaves the image is cut
+    off, so that more than λ may be left of the first sample.
 
     lam, partner: (B,); centre: (2, B) in [0, 1), of the height and of the width.
     """
-    side = (1 - lam).clamp(min=0).sqrt()
+    return _regions(~_boxes(1 - lam, centre, image_size), partner, lam)
+
+
+def paste_smaller(lam: Tensor, partner: Tensor, centre: Tensor, image_size: tuple[int, int]) -> Regions:
+    """The same, but the box is always of the side with the smaller share: what is cut off is then its loss, and a side
+    that is to have hardly any share has no more. Arguments as above."""
+    boxes = _boxes(torch.minimum(lam, 1 - lam), centre, image_size)
+    return _regions(torch.where((lam < 0.5)[:, None, None], boxes, ~boxes), partner, lam)
+
+
+def _regions(keep: Tensor, partner: Tensor, lam: Tensor) -> Regions:
+    return Regions(keep.to(lam.dtype).mean((1, 2)), partner, keep)
+
+
+def _boxes(area: Tensor, centre: Tensor, image_size: tuple[int, int]) -> Tensor:
+    """(B, H, W) bool. area: (B,) shares of the image."""
+    side = area.clamp(min=0).sqrt()
     rows, columns = (_inside(place, side, size) for place, size in zip(centre.unbind(), image_size, strict=True))
-    keep = ~(rows[:, :, None] & columns[:, None, :]) & (lam > 0)[:, None, None]
-    return Regions(keep.float().mean((1, 2)), partner, keep)
+    return rows[:, :, None] & columns[:, None, :]
 
 
 def _inside(centre: Tensor, side: Tensor, size: int) -> Tensor:

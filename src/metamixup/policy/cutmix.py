@@ -14,7 +14,10 @@ class CutMix(Beta):
 
     def mixture(self, lam: Tensor, pairs: Pairs, generator: torch.Generator) -> Mixture:
         if pairs.image_size is None:
-            raise UserError("CutMix pastes boxes into images at the network's input, and there are none: use 'beta'")
+            raise UserError(
+                "CutMix pastes boxes into images, (B, channels, height, width), at the network's input; what is "
+                "blended here is something else: choose policy 'beta'"
+            )
         if self.per == "batch":
             centre = torch.rand(2, 1, generator=generator).expand(2, len(lam))
         else:

@@ -1,7 +1,7 @@
 """The product's own stage: MixUp with a trust in each sample's label that is learned and remembered.
 
-λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says; images are blended by boxes of about the
-area 1 − λ, as in CutMix, anything else as in MixUp. A sample that is not blended is judged by
+λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says; images are blended by boxes, as in
+CutMix, anything else as in MixUp. A sample that is not blended is judged by
 the network in the step's own pass, for nothing. Every k-th step is a look besides (`evidence`), at a part of the batch
 and now and then the meta set, or at all of the batch where too few are judged otherwise. The predictions are remembered
 (`memory`). From those of all samples follows how likely each label is right, and what it should be otherwise
@@ -25,7 +25,7 @@ from metamixup import world
 from metamixup.meta.estimator import Loss, MetaLoss
 from metamixup.meta.stage import Stage
 from metamixup.mixing import Mixture, Pairs
-from metamixup.mixing.regions import paste
+from metamixup.mixing.regions import paste_smaller
 from metamixup.network import fragile
 from metamixup.policy import Beta
 from metamixup.policy.thinning import thinned
@@ -122,7 +122,7 @@ class Trust(Stage):
         if size is None or min(size) < SMALLEST or not self.amount.share:
             return mixture
         centre = pairs.drawn(lambda n: torch.rand(2, n, generator=generator)).to(mixture.lam.device)
-        return paste(mixture.lam, mixture.partner, centre, size)
+        return paste_smaller(mixture.lam, mixture.partner, centre, size)
 
     @property
     def due(self) -> bool:
