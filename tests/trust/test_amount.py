@@ -307,7 +307,9 @@ def test_how_many_samples_there_are_does_not_hang_on_how_many_were_looked_at():
     assert Look(none, none, known=5000, met=500, visits=2000).samples == 500, "indices have gaps"
 
 
-def shown_at_chance(classes: int, ratio: float, past=FIRST, rare=False, amount: Amount | None = None) -> Amount:
+def shown_at_chance(
+    classes: int, ratio: float, past=FIRST, rare=False, amount: Amount | None = None, wrong: float = 0.0
+) -> Amount:
     """After looks at which the loss was this much of guessing's. rare: one label in ten is of the second class."""
     amount, labels = amount or Amount(), torch.arange(1280) % classes
     labels = (torch.arange(1280) % 10 == 0).long() if rare else labels
@@ -315,7 +317,8 @@ def shown_at_chance(classes: int, ratio: float, past=FIRST, rare=False, amount: 
     trained = (torch.full((1280,), -ratio * float((frequency * frequency.log()).sum())), labels % WIDE)
     for _ in range(20):
         none = losses(torch.ones(0))
-        amount.learn(Look(trained, none, known=5000, met=5000, batch=100, steps=round(50 * past), classes=classes))
+        length = {"known": 5000, "met": 5000, "batch": 100, "steps": round(50 * past)}
+        amount.learn(Look(trained, none, classes=classes, wrong=wrong, **length))
     return amount
 
 
@@ -324,6 +327,13 @@ def test_a_network_that_still_knows_nothing_after_the_first_epochs_gets_blends(c
     assert shown_at_chance(classes, 1.0, past=FIRST - 0.1).share == 0
     assert shown_at_chance(classes, 1.0).share == 1
     assert shown_at_chance(classes, 0.8).share == 0
+
+
+def test_one_that_does_not_learn_wrong_labels_is_not_at_chance():
+    assert shown_at_chance(10, 1.2).stuck == 1
+    found_wrong = shown_at_chance(10, 1.2, wrong=0.3)
+    assert found_wrong.stuck == 0
+    assert found_wrong.share == 0.3
 
 
 def test_labels_that_are_all_alike_leave_nothing_to_know():

@@ -150,7 +150,8 @@ class Amount:
         self.known = self.known if self.released else max(self.known, look.known)
         self._learn_length(look)
         trained, waiting, new = (_finite(found) for found in (look.trained, look.waiting, look.new))
-        self.stuck = self._stuck([trained, waiting, new], look.classes)
+        stuck = self._stuck([trained, waiting, new], look.classes)
+        self.stuck = 0.0 if look.wrong else stuck  # wrong labels that are not learned cost more than guesses do
         self.least = max(look.wrong, self.stuck)
         if self.released or self.few or not len(trained[0]):
             return False
