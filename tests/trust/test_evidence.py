@@ -51,6 +51,17 @@ def test_without_a_meta_set_the_network_speaks_alone():
     )
 
 
+def test_a_method_that_classifies_more_than_the_batch_is_refused():
+    """As one with unlabelled images does, whose rows would be taken for the batch's own."""
+    model, problem = smooth_net(), Problem()
+
+    def beside_others(net, mixture):
+        return soft_cross_entropy(net(torch.cat([problem.x, problem.x])), torch.cat([problem.y, problem.y]))
+
+    with pytest.raises(UserError, match="classify the batch once"):
+        find_evidence(model, beside_others, None, Mixture.unblended(problem.lam))
+
+
 def test_a_method_that_classifies_twice_is_refused():
     model, problem = smooth_net(), Problem()
     with pytest.raises(UserError, match="classify the batch once"):

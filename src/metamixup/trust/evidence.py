@@ -59,7 +59,7 @@ def find_evidence(
 
     layer, net = model.get_submodule(classifier_name(model, meta_loss or of_batch)), network(model, {})
     with leaving_no_trace(model):
-        batch = _forward(layer, lambda: of_batch(net))
+        batch = _forward(layer, lambda: of_batch(net), len(shown.partner))
         if meta_loss is None:
             return Evidence(torch.zeros(len(batch.h), device=batch.h.device), batch.log_p), None
         meta = _forward(layer, lambda: meta_loss(net))
@@ -67,7 +67,8 @@ def find_evidence(
     return Evidence(_gains(batch, directions), batch.log_p), Evidence(_gains(meta, directions), meta.log_p)
 
 
-def _forward(layer: nn.Module, value_of: Callable[[], Tensor]) -> Pass:
+def _forward(layer: nn.Module, value_of: Callable[[], Tensor], rows: int | None = None) -> Pass:
+    """rows: how many samples there are, where that is known."""
     calls: list[tuple[Tensor, Tensor]] = []
 
     def cut(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -77,7 +78,7 @@ def _forward(layer: nn.Module, value_of: Callable[[], Tensor]) -> Pass:
 
     with layer.register_forward_hook(cut):
         value = value_of()
-    if len(calls) != 1 or calls[0][1].ndim != 2:
+    if len(calls) != 1 or calls[0][1].ndim != 2 or (rows is not None and len(calls[0][1]) != rows):
         raise UserError(
             "policy 'trust' needs a model and method that classify the batch once, (B, F) → (B, C); "
             "use policy 'learned' or 'persistent' here"
