@@ -100,8 +100,9 @@ def cheap(tasks: Sequence[Task]) -> Claim:
     if not ratios:
         return Claim(text, asked, "nothing measured", _waiting(len(tasks)))
     mean, (worst, where) = fmean(ratio for ratio, _ in ratios), max(ratios)
-    found = f"{mean:.2f} over {len(ratios)} tasks; at most {worst:.2f} ({where})"
-    return Claim(text, asked, found, MET if mean <= COST else NOT_MET)
+    found, missing = f"{mean:.2f} over {len(ratios)} tasks; at most {worst:.2f} ({where})", len(tasks) - len(ratios)
+    verdict = NOT_MET if mean > COST else _waiting(missing) if missing else MET
+    return Claim(text, asked, found, verdict)
 
 
 def _no_worse(task: Task, key: str) -> bool | None:

@@ -37,12 +37,8 @@ class Bench:
         self.generator = torch.Generator().manual_seed(0)
 
     def pairs(self, meta: int) -> Pairs:
-        partner, meta_index, meta_labels = (
-            draw_partners([self.batch], self.generator),
-            self.index[:meta],
-            self.y_meta[:meta],
-        )
-        return Pairs(partner, self.y, self.index, meta_index, meta_labels, image_size=image_size(self.x))
+        partner, size = draw_partners([self.batch], self.generator), image_size(self.x)
+        return Pairs(partner, self.y, self.index, self.index[:meta], self.y_meta[:meta], image_size=size)
 
     def loss(self, net: Net, mixture: Mixture) -> Tensor:
         return soft_cross_entropy(net(mixture.inputs(self.x)), mixture.labels(self.y))

@@ -65,3 +65,9 @@ def test_the_far_end_of_the_interval_may_be_three_tenths_worse(behind, verdict):
 def test_a_costly_default_is_told():
     lines = records("clean0", "trustmix", [1.0] * 3, cpu_seconds=30.0) + records("clean0", "mixup", [1.0] * 3)
     assert judged(lines)[COST].verdict == NOT_MET
+
+
+def test_a_cost_of_some_tasks_alone_is_no_verdict():
+    lines = records("clean0", "trustmix", [1.0] * 3, cpu_seconds=11.0) + records("clean0", "mixup", [1.0] * 3)
+    assert judged(lines)[COST].verdict == "open: 1 task to be measured"
+    assert judged(lines, clean=1, noisy=0)[COST].verdict == MET
