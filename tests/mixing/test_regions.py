@@ -27,6 +27,18 @@ def test_the_smaller_side_never_gains():
     assert bool(((found.lam < 0.5) == (asked < 0.5)).all())
 
 
+@pytest.mark.parametrize("make", [paste, paste_smaller])
+def test_the_box_is_the_region_of_one_side(make):
+    found = make(torch.rand(500), torch.zeros(500).long(), torch.rand(2, 500), (20, 24))
+    for keep, lam, box in zip(found.keep, found.lam, found.box, strict=True):
+        top, left, bottom, right = (box * torch.tensor([20, 24, 20, 24])).round().int().tolist()
+        inside = torch.zeros_like(keep)
+        inside[top:bottom, left:right] = True
+        assert torch.equal(keep, inside) or torch.equal(keep, ~inside)
+        area = float((box[2] - box[0]) * (box[3] - box[1]))
+        assert min(abs(area - float(lam)), abs(1 - area - float(lam))) < 1e-5
+
+
 def test_areas_are_as_precise_as_shares():
     found = paste_smaller(torch.rand(3, dtype=torch.float64), torch.arange(3), torch.rand(2, 3), (7, 7))
     assert found.lam.dtype == torch.float64

@@ -50,7 +50,18 @@ def test_confusion_counts_every_image_once():
 
 
 @pytest.mark.parametrize(
-    "row", [[0, 9, 0.5], [0, "\x1b[2J", 0.5], [0, None, 0.5], [1e308, 0, 0.5], [-1, 0, 0.5], "", [0]]
+    "row",
+    [
+        [0, 9, 0.5],
+        [0, "\x1b[2J", 0.5],
+        [0, None, 0.5],
+        [1e308, 0, 0.5],
+        [-1, 0, 0.5],
+        "",
+        [0],
+        [0, 1, 0.5, 0.5],
+        [0, 1, 0.5, 0, 0, 2, 1],
+    ],
 )
 def test_a_row_that_is_none_is_left_out(row):
     images = ImageSet(torch.zeros(2, 1, 4, 4, dtype=torch.uint8), torch.tensor([0, 1]))
@@ -66,6 +77,17 @@ def test_extreme_pairs_show_the_blend():
     [pair] = extreme_pairs([[0, 1, 0.25]], images)
     assert (pair["first_class"], pair["second_class"], pair["lam"]) == (2, 5, 0.25)
     assert opened(pair["mixed"]).getpixel((0, 0)) == (150, 150, 150)
+
+
+@pytest.mark.parametrize(("lam", "inside", "outside"), [(0.75, 200, 0), (0.25, 0, 200)])
+def test_extreme_pairs_show_the_box(lam, inside, outside):
+    images = ImageSet(
+        torch.tensor([0, 200], dtype=torch.uint8).view(2, 1, 1, 1).expand(2, 1, 4, 4), torch.tensor([2, 5])
+    )
+    [pair] = extreme_pairs([[0, 1, lam, 0.0, 0.5, 0.5, 1.0]], images)
+    mixed = opened(pair["mixed"])
+    assert mixed.getpixel((3, 1))[0] == inside
+    assert mixed.getpixel((1, 1))[0] == mixed.getpixel((3, 3))[0] == outside
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])

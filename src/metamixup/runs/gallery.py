@@ -48,7 +48,7 @@ def last_blends(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """The last epoch of lambda.jsonl whose most mixed pairs are all well mixed, or else the last that has any: the
     default policy ends on the images themselves."""
     mixed = [line for line in lines if _rows(line.get("most"))]
-    well = [line for line in mixed if all(abs(lam - 0.5) < WELL_MIXED for _, _, lam in _rows(line["most"]))]
+    well = [line for line in mixed if all(abs(lam - 0.5) < WELL_MIXED for _, _, lam, *_ in _rows(line["most"]))]
     return (well or mixed or [{}])[-1]
 
 
@@ -121,22 +121,35 @@ def _shown(images: ImageSet, k: int) -> dict[str, str]:
 
 
 def extreme_pairs(rows: Any, images: ImageSet) -> list[dict[str, Any]]:
-    """rows: (first, second, λ) as lambda.jsonl has them."""
+    """rows: (first, second, λ), with the box of blends by regions, as lambda.jsonl has them."""
     count = len(images.images)
-    return [_triple(int(i), int(j), lam, images) for i, j, lam in _rows(rows) if max(i, j) < count]
+    return [_triple(int(i), int(j), lam, box, images) for i, j, lam, *box in _rows(rows) if max(i, j) < count]
 
 
-def _rows(found: Any) -> list[tuple[float, float, float]]:
-    """(first, second, λ) of a line that may have been altered; what is no such row is left out."""
-    rows = [tuple(row) for row in found if isinstance(row, list) and len(row) == 3] if isinstance(found, list) else []
-    return [row for row in rows if all(is_number(value) and value >= 0 for value in row) and row[2] <= 1]
+def _rows(found: Any) -> list[tuple[float, ...]]:
+    """(first, second, λ, box) of a line that may have been altered; what is no such row is left out."""
+    rows = [tuple(row) for row in found if isinstance(row, list)] if isinstance(found, list) else []
+    numbers = [row for row in rows if len(row) in (3, 7) and all(is_number(value) and value >= 0 for value in row)]
+    return [row for row in numbers if max(row[2:]) <= 1]
 
 
-def _triple(i: int, j: int, lam: float, images: ImageSet) -> dict[str, Any]:
+def _triple(i: int, j: int, lam: float, box: list[float], images: ImageSet) -> dict[str, Any]:
     first, second = images.images[i], images.images[j]
     blend = mix(first.float()[None], second.float()[None], lam)[0].to(first.dtype)
+    blend = _pasted(first, second, lam, box) if box else blend
     pictures = {"first": picture(first), "second": picture(second), "mixed": picture(blend)}
     return {"lam": lam, "first_class": int(images.labels[i]), "second_class": int(images.labels[j]), **pictures}
+
+
+def _pasted(first: Tensor, second: Tensor, lam: float, box: list[float]) -> Tensor:
+    """The box is of the side whose share its area is. Images may have been smaller while they were trained on."""
+    height, width = first.shape[-2:]
+    top, left, bottom, right = (round(end * size) for end, size in zip(box, [height, width] * 2, strict=True))
+    area = (box[2] - box[0]) * (box[3] - box[1])
+    inside, outside = (first, second) if abs(area - lam) < abs(area - (1 - lam)) else (second, first)
+    blend = outside.clone()
+    blend[..., top:bottom, left:right] = inside[..., top:bottom, left:right]
+    return blend
 
 
 def picture(image: Tensor) -> str:

@@ -3,7 +3,11 @@ import torch
 from metamixup.engine.records.blends import KEEP, Extremes, joined
 from metamixup.engine.step import StepResult
 from metamixup.mixing import Mixture, Pairs
-from metamixup.mixing.regions import Regions
+from metamixup.mixing.regions import paste_smaller
+
+
+class Inside(Mixture):
+    """Not of the images themselves."""
 
 
 def done(lam, partner, index=None, mixture=Mixture, **more):
@@ -50,11 +54,18 @@ def test_a_fixed_lambda_has_no_extremes():
     assert extremes.line() == {}
 
 
-def test_unlabelled_pairs_self_pairs_and_boxes_are_left_out():
+def test_boxes_are_kept_with_their_blends():
+    extremes = Extremes()
+    centre, size = torch.full((2, 2), 0.5), (8, 4)
+    extremes.add(done([0.25, 1.0], [1, 0], mixture=paste_smaller, centre=centre, image_size=size))
+    assert extremes.line()["most"][0] == [100, 101, 0.25, 0.25, 0.25, 0.75, 0.75]
+
+
+def test_unlabelled_pairs_self_pairs_and_blends_inside_a_network_are_left_out():
     extremes = Extremes()
     extremes.add(done([0.5, 0.4, 0.3, 0.2], [1, 0, 3, 2], torch.tensor([100, 101, -1, -1])))
     extremes.add(done([0.5, 0.5], [0, 1]))
-    extremes.add(done([0.5, 0.1], [1, 0], mixture=Regions, keep=torch.ones(2, 4, 4, dtype=torch.bool)))
+    extremes.add(done([0.5, 0.1], [1, 0], mixture=Inside))
     assert extremes.line()["most"] == [[100, 101, 0.5], [101, 100, 0.4]]
 
 

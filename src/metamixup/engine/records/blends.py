@@ -10,19 +10,22 @@ from torch import Tensor
 from metamixup import world
 from metamixup.engine.step import StepResult
 from metamixup.mixing import Mixture
+from metamixup.mixing.regions import Regions
 
 KEEP = 8
+COLUMNS = 3 + 4  # of a pair that is kept: first, second, λ, and its box
 
 
 @dataclass(frozen=True)
 class Blends:
     """lam, partner: (n,), partner a position in these; labels: (n, C); index: (n,) positions in the training set, −1
-    for unlabelled images and for what is no plain blend (boxes)."""
+    for unlabelled images and for what is no plain blend; box: (n, 4) of blends by regions, empty ones of others."""
 
     lam: Tensor
     partner: Tensor
     labels: Tensor
     index: Tensor
+    box: Tensor
 
 
 def joined(steps: Sequence[StepResult]) -> Blends:
@@ -34,24 +37,29 @@ def joined(steps: Sequence[StepResult]) -> Blends:
         torch.cat([result.mixture.partner + start for result, start in zip(steps, starts, strict=False)]).cpu(),
         torch.cat([result.pairs.labels for result in steps]).cpu(),
         torch.cat([_index(result) for result in steps]).cpu(),
+        torch.cat([_box(result.mixture) for result in steps]).cpu(),
     )
 
 
 def _index(result: StepResult) -> Tensor:
     index = result.pairs.index
-    if index is None or type(result.mixture) is not Mixture:
+    if index is None or type(result.mixture) not in (Mixture, Regions):
         return torch.full_like(result.mixture.partner, -1)
     return index
 
 
+def _box(mixture: Mixture) -> Tensor:
+    return mixture.box if isinstance(mixture, Regions) else mixture.lam.new_zeros(len(mixture.lam), 4)
+
+
 class Extremes:
-    """(first, second, λ) of at most eight pairs each, by their positions in the training set."""
+    """(first, second, λ, box) of at most eight pairs each, by their positions in the training set."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        self.most, self.least = torch.zeros(2, 0, 3, dtype=torch.float64)
+        self.most, self.least = torch.zeros(2, 0, COLUMNS, dtype=torch.float64)
 
     def add(self, blends: Blends) -> None:
         rows = _rows(blends)
@@ -79,18 +87,24 @@ class Extremes:
 
 
 def _rows(blends: Blends) -> Tensor:
-    """(n, 3) of the pairs that are blends of two training images."""
-    rows = torch.stack([blends.index.double(), blends.index[blends.partner].double(), blends.lam.double()], 1)
+    """(n, 7) of the pairs that are blends of two training images."""
+    pairs = torch.stack([blends.index.double(), blends.index[blends.partner].double(), blends.lam.double()], 1)
+    rows = torch.cat([pairs, blends.box.double()], 1)
     return rows[(rows[:, 0] >= 0) & (rows[:, 1] >= 0) & (rows[:, 0] != rows[:, 1])]
 
 
 def _nearest(rows: Tensor, amount: float) -> Tensor:
     """The rows whose |λ − ½| is nearest to `amount`, nearest first. Of equally near ones those of the lowest positions:
     what is kept must not depend on when processes collected it, which a clock decides."""
-    for column in (2, 1, 0):
-        rows = rows[rows[:, column].argsort(stable=True)]
     distance = (_unmixed(rows) - amount).abs()
-    return rows[distance.argsort(stable=True)[:KEEP]]
+    if len(rows) > KEEP:
+        near = distance <= distance.kthvalue(KEEP).values
+        rows, distance = rows[near], distance[near]
+    sorted_by = [*rows.unbind(1)[::-1], distance]  # the last decides first
+    order = torch.arange(len(rows))
+    for values in sorted_by:
+        order = order[values[order].argsort(stable=True)]
+    return rows[order[:KEEP]]
 
 
 def _unmixed(rows: Tensor) -> Tensor:
@@ -99,4 +113,8 @@ def _unmixed(rows: Tensor) -> Tensor:
 
 
 def _plain(rows: Tensor) -> list[list[float]]:
-    return [[int(i), int(j), round(lam, 5)] for i, j, lam in rows.tolist()]
+    """The box only where there is one."""
+    return [
+        [int(i), int(j), round(lam, 5), *([round(end, 5) for end in box] if any(box) else [])]
+        for i, j, lam, *box in rows.tolist()
+    ]
