@@ -49,7 +49,10 @@ def _index(result: StepResult) -> Tensor:
 
 
 def _box(mixture: Mixture) -> Tensor:
-    return mixture.box if isinstance(mixture, Regions) else mixture.lam.new_zeros(len(mixture.lam), 4)
+    """(n, 4) as shares of height and width: images may grow while they are trained on."""
+    if not isinstance(mixture, Regions):
+        return mixture.lam.new_zeros(len(mixture.lam), 4)
+    return mixture.box / mixture.box.new_tensor([*mixture.image_size, *mixture.image_size])
 
 
 class Extremes:
