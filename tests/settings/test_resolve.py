@@ -206,6 +206,18 @@ def test_paths_are_stored_whole_and_names_stay_names(tmp_path, monkeypatch):
     }
 
 
+@pytest.mark.parametrize(
+    ("able", "settled"), [({"avx512_bf16": True}, "bf16-mixed"), ({"avx2": True}, "32"), ({}, "32")]
+)
+def test_the_fastest_precision_is_settled_by_what_the_processor_can_do(monkeypatch, able, settled):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: able)
+    run = resolve({"precision": "fastest", "device": "cpu"})
+    assert run.precision == settled
+    assert contradiction({"precision": "fastest"}, run) is None  # --resume with the same words
+    assert "contradicts" in contradiction({"precision": "64"}, run)
+    assert resolve({}).precision == "32"
+
+
 def test_the_default_folder_is_a_plain_name():
     assert str(default_out(Settings())) == "runs/digits-cnn3-trustmix-0"
     odd = Settings(data="/data/my photos", method="trustmix", control="reverse", model="my.module:net", seed=3)

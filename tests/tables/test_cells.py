@@ -99,6 +99,13 @@ def test_settings_are_laid_over_each_other():
     assert cells["digits/cnn3/trustmix"].cost == 6
 
 
+def test_the_fastest_precision_is_the_planning_machines_for_all_that_run_a_grid(monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx512_bf16": True})
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    fast = RECIPE.model_copy(update={"full": RECIPE.full.model_copy(update={"base": {"precision": "fastest"}})})
+    assert {cell.given["precision"] for cell in plan_cells(fast, Choice())} == {"bf16-mixed"}
+
+
 def test_a_row_has_the_adjustments_of_the_one_that_it_is_like_under_its_own():
     rows = {**RECIPE.rows, "extra": RECIPE.rows["extra"].model_copy(update={"like": "mixup"})}
     adjust = {"mixup": {"epochs": 7, "seed": 3}, "extra": {"epochs": 8}}

@@ -3,7 +3,7 @@
 from metamixup.data.arrays import from_arrays, from_dataset
 from metamixup.data.augment import Augment
 from metamixup.data.images import DataSet, ImageSet
-from metamixup.data.known import known_data, load
+from metamixup.data.known import by_name, known_data, load
 from metamixup.data.splits import Split, split
 from metamixup.data.stream import Stream
 
@@ -13,6 +13,7 @@ __all__ = [
     "ImageSet",
     "Split",
     "Stream",
+    "by_name",
     "from_arrays",
     "from_dataset",
     "known_data",

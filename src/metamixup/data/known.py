@@ -14,6 +14,7 @@ from metamixup.data.formats.hub import load_hub, load_parquet
 from metamixup.data.formats.npz import load_npz
 from metamixup.data.images import DataSet
 from metamixup.data.read_once import handed_over, key_of
+from metamixup.data.relabel import label_archive
 from metamixup.errors import DataError, UserError, unknown
 
 VARIABLE = "METAMIXUP_DATA"
@@ -47,6 +48,13 @@ def data_folders(data_dir: Folder) -> list[Path]:
     """The given folder, then $METAMIXUP_DATA, then where Debian's data-set packages put their files."""
     named = [data_dir, os.environ.get(VARIABLE)]
     return [*(Path(folder).expanduser() for folder in named if folder), DEBIAN]
+
+
+def by_name(file: str, data_dir: Folder) -> str:
+    """The path of a file of labels, which may lie in a data folder."""
+    archive, _ = label_archive(file)
+    folders = (folder for folder in data_folders(data_dir) if (folder / archive).is_file())
+    return file if archive.is_file() else str(next(folders, Path()) / file)
 
 
 def _find(name: str, data_dir: Folder, subfolders: tuple[str, ...], fits: Callable[[Path], bool]) -> Path:

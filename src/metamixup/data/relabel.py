@@ -50,9 +50,14 @@ def read_names(path: Path, found: DataSet) -> Tensor:
     return torch.tensor(sorted({position for part, position in places if part == "train"}), dtype=torch.int64)
 
 
+def label_archive(path: str) -> tuple[Path, str]:
+    """`people.npz:random1` → the file, and the name of the array in it, which may be left out."""
+    file, _, name = path.partition(".npz:")
+    return Path(f"{file}.npz" if name else path), name
+
+
 def _from_archive(path: str, found: DataSet) -> Tensor:
-    file, _, key = path.partition(".npz:")
-    archive = Path(f"{file}.npz" if key else path)
+    archive, key = label_archive(path)
     if not archive.is_file():
         raise DataError(f"{archive}: no such file")
     names = array_names(archive)

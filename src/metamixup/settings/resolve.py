@@ -5,8 +5,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from metamixup.data import known_data
 from metamixup.data.glance import glance
+from metamixup.data.relabel import label_archive
 from metamixup.errors import UserError, unknown
 from metamixup.settings.choices import SECTIONS
 from metamixup.settings.defaults import data_defaults, meta_defaults, model_defaults, policy_defaults
@@ -17,7 +20,9 @@ from metamixup.settings.semi_supervised import SEMI_SUPERVISED
 
 # Other defaults depend on these.
 DECISIVE = ("data", "model", "image_size", "subset", "method", "batch_size", "policy.name", "estimator.name")
+NATIVE_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # as processors name it
 PATHS = ("data_dir", "replay", "start.weights", "labels", "meta.source", "corrupt.file")
+BY_NAME = ("corrupt.file",)  # may lie in the data folder
 
 
 def with_whole_paths(given: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +36,9 @@ def with_whole_paths(given: dict[str, Any]) -> dict[str, Any]:
         found["model"] = f"hf:{Path(folder).expanduser().absolute()}"
     for key in PATHS:
         if isinstance(found.get(key), str) and found[key] != "none":
-            found[key] = str(Path(found[key]).expanduser().absolute())
+            whole = Path(found[key]).expanduser().absolute()
+            if key not in BY_NAME or label_archive(str(whole))[0].exists():
+                found[key] = str(whole)
     return found
 
 
@@ -48,7 +55,21 @@ def resolve(given: dict[str, Any], threads: int = 1) -> Settings:
     suits = policy_defaults(chosen["policy.name"], batch_size)
     if plain.method not in SEMI_SUPERVISED:
         suits |= meta_defaults(chosen["policy.name"], given, own)
-    return check(nested({"threads": threads, **applying({**suits, **chosen}, given), **given}))
+    settings = check(nested({"threads": threads, **applying({**suits, **chosen}, given), **given}))
+    return settings.model_copy(update={"precision": settled_precision(settings.precision, settings.device)})
+
+
+def settled_precision(precision: str, device: str = "auto") -> str:
+    """`fastest` is bf16-mixed where this machine multiplies such numbers itself, else 32. It is settled once, as the
+    number of threads is, since a run that goes on elsewhere must compute alike."""
+    if precision != "fastest":
+        return precision
+    if device != "cpu" and torch.cuda.is_available():
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        can = torch.cpu.get_capabilities()
+        native = any(can.get(name) for name in NATIVE_BF16)
+    return "bf16-mixed" if native else "32"
 
 
 def applying(values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -178,7 +178,7 @@ class Settings(Section):
     seed: Annotated[int, Field(ge=0)] = 0
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Annotated[Literal["32", "64", "bf16-mixed", "16-mixed"], BeforeValidator(_as_text)] = "32"
+    precision: Annotated[Literal["fastest", "32", "64", "bf16-mixed", "16-mixed"], BeforeValidator(_as_text)] = "32"
     compile: bool = False
     label_smoothing: Share = 0.0
     test_views: Literal["plain", "flip", "shift", "flip+shift"] = "plain"

@@ -14,7 +14,7 @@ from metamixup.settings import build
 from metamixup.settings.dotted import flat
 from metamixup.settings.methods import refuse_former
 from metamixup.settings.recipe import read_recipe as recipe_settings
-from metamixup.settings.resolve import resolve
+from metamixup.settings.resolve import resolve, settled_precision
 from metamixup.settings.schema import Settings
 from metamixup.tables.entry import controlled
 from metamixup.tables.recipe import Column, Published, Recipe, Values, Variant
@@ -193,6 +193,7 @@ def _cell(recipe: Recipe, choice: Choice, variant: Variant, column: Column, name
         **{"data": column.data, "model": column.model, "method": controlled(method, control)},
         "threads": 1,
     }
+    given["precision"] = settled_precision(str(given.get("precision", "32")))  # one for all machines of a grid
     if choice.data_dir is not None:
         given["data_dir"] = choice.data_dir
     if choice.rivals_use_meta and not learns({**given, "method": method}):

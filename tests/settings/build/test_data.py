@@ -6,7 +6,7 @@ from data.formats import write_photos
 from metamixup.errors import DataError, UserError
 from metamixup.settings.build import build_training
 from metamixup.settings.build.data import build_data, build_split
-from metamixup.settings.resolve import resolve
+from metamixup.settings.resolve import resolve, with_whole_paths
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +61,18 @@ def test_peoples_labels_for_an_experiment_leave_the_meta_set_clean(tmp_path):
     meta, labels = run.meta.index, run.train.images.labels
     assert torch.equal(labels[meta], plain.train.images.labels[meta])
     assert int(run.wrong.sum()) == len(labels) - len(meta)
+
+
+def test_peoples_labels_are_found_in_the_data_folder(tmp_path, monkeypatch):
+    plain = built().train.images
+    np.savez(tmp_path / "people.npz", one=((plain.labels + 1) % 10).numpy())
+    given = with_whole_paths({"data_dir": str(tmp_path), "corrupt.kind": "file", "corrupt.file": "people.npz:one"})
+    assert given["corrupt.file"] == "people.npz:one"
+    assert bool(built(**given).wrong.any())
+    monkeypatch.chdir(tmp_path)
+    assert with_whole_paths({"corrupt.file": "people.npz:one"})["corrupt.file"] == f"{tmp_path}/people.npz:one"
+    with pytest.raises(DataError, match="no such file"):
+        built(**{**given, "corrupt.file": "other.npz"})
 
 
 def test_vouched_images_are_the_meta_set(tmp_path):

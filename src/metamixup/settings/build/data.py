@@ -54,7 +54,8 @@ def _labelled(settings: Settings, found: DataSet) -> DataSet:
     if settings.corrupt.kind == "file":
         if settings.corrupt.file is None:
             raise UserError("corrupt.kind = 'file' needs the file of labels (--set corrupt.file=FILE)")
-        found = replace(found, train=replace(found.train, others=_read(settings.corrupt.file, found)))
+        people = data.by_name(settings.corrupt.file, settings.data_dir)
+        found = replace(found, train=replace(found.train, others=_read(people, found)))
     if settings.meta.source == "none":
         return replace(found, vouched_for=None)
     return found if settings.meta.source is None else with_vouched(found, Path(settings.meta.source))
