@@ -34,6 +34,14 @@ def test_the_power_iteration_finds_the_steepest_direction_of_a_linear_net():
     torch.testing.assert_close((r.flatten(1) @ steepest).abs(), torch.ones(6, dtype=torch.float64), atol=1e-4, rtol=0)
 
 
+def test_mixed_precision_finds_the_same_perturbation():
+    model, b = trained(), batch()
+    whole = VAT().prepare(model, b, generator())
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = VAT().prepare(model, b, generator())
+    assert torch.equal(whole.perturbation, mixed.perturbation)
+
+
 def test_preparing_leaves_the_model_and_its_gradients_alone():
     model = trained()
     model.zero_grad()
