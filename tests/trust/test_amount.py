@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from metamixup.trust.amount import (
+    EARLY,
     FEWEST,
     FIRST,
     HIGH,
@@ -132,6 +133,23 @@ def test_at_most_a_quarter_is_blended_before_the_rate_falls_but_for_wrong_labels
     assert amount.share == UNSETTLED
     assert told(2.0, amount=amount).share == 1
     told(2.0, 1, amount, least=0.8).see(0.1)
+    assert amount.share == 0.8
+
+
+def test_where_epochs_are_known_blends_end_before_each_of_them_does():
+    amount, shares = Amount(), []
+    told(2.0, amount=amount)
+    amount.settling.fallen = False  # the rate is at its peak
+    for number in range(4):
+        for index in torch.randperm(1000, generator=torch.Generator().manual_seed(number)).split(50):
+            amount.epoch.see(index)
+            shares.append(amount.share)
+    assert shares[:40] == [UNSETTLED] * 40  # two epochs, until they are seen to be alike
+    blended = round(20 * EARLY)
+    assert shares[40:] == 2 * (blended * [1.0] + (20 - blended) * [0.0])
+    assert amount.records()["blended"] == pytest.approx(EARLY)
+    assert told(2.0, 1, amount, least=0.8).share == 1  # the rate has begun to fall
+    amount.settling.fallen = False
     assert amount.share == 0.8
 
 

@@ -22,8 +22,9 @@ blended from the first step on until it has.
 
 Once all pairs have been blended for a while, or the learning rate has fallen to `settle` of its peak, nobody waits any
 more. From there on p falls with the rate, so that the network ends its training on the samples themselves. A rate that
-never falls leaves no time for that, so until it has begun to fall, at most a quarter of the pairs is blended, unless
-labels are wrong.
+never falls does not tell when that is; but training ends with an epoch. So until the rate has begun to fall, pairs are
+blended in the first part of each epoch alone, or, where nothing tells the epochs apart, at most a quarter of them.
+Wrong labels are blended all the same.
 """
 
 import math
@@ -34,6 +35,7 @@ import torch
 from torch import Tensor
 
 from metamixup.policy.thinning import Settling
+from metamixup.trust.epoch import Epoch
 from metamixup.trust.horizon import Horizon
 from metamixup.trust.memory import WIDE
 
@@ -50,7 +52,8 @@ GAPS = 0.75  # of the samples that would have been met by so many visits if indi
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
-UNSETTLED = 0.25  # the most that is blended while the learning rate is at its peak
+EARLY = 0.75  # the part of each epoch in which pairs are blended while the learning rate is at its peak
+UNSETTLED = 0.25  # the most that is blended then where epochs are not known
 FEW = 200  # samples, of which too few would wait to tell anything: none does then, and
 UNTOLD = 0.5  # of the pairs are blended, as everywhere where nothing tells
 ANY_LABEL = 5.0  # losses by which the mean of one label leans towards the mean of all
@@ -60,6 +63,7 @@ UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
 Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
 NUMBERS = ("learned", "least", "stuck", "known", "batch", "past", "epochs", "heard", "full", "lowest", "widest")
+PARTS = ("settling", "horizon", "epoch")
 FLAGS = ("cut_short", "released", "fragile")
 SUMS = ("waiting", "trained", "shown")
 
@@ -95,10 +99,11 @@ class Amount:
     """The share of pairs that are blended.
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
-    Holds settling: what is left of p as the rate falls; horizon: how long the run will be, and epochs: the same in
-    epochs, 0 while that is not known, with batch: the largest so far; past: epochs so far; cut_short: was the run taken
-    for a short one?; learned: p, and least: what it is at least, since labels are wrong or the network is stuck, which
-    `stuck` tells, in [0, 1]; known: how many samples there are, by their index;
+    Holds settling: what is left of p as the rate falls; epoch: how much of it is over, while the rate is at its peak;
+    horizon: how long the run will be, and epochs: the same in epochs, 0 while that is not known; batch: the largest so
+    far; past: epochs so far; cut_short: was the run taken for a short one?; learned: p, and least: what it is at
+    least, since labels are wrong or the network is stuck, which `stuck` tells, in [0, 1]; known: how many samples there
+    are, by their index;
     heard: losses of waiting samples so far; full: how long p has been 1, in windows of the running losses; lowest: the
     gap where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from
     there; released: does nobody wait any more?; fragile: may the network die of large gradients?; trained, shown:
@@ -108,7 +113,7 @@ class Amount:
     """
 
     def __init__(self, settle: float = 0.5):
-        self.settling, self.horizon = Settling(settle), Horizon()
+        self.settling, self.horizon, self.epoch = Settling(settle), Horizon(), Epoch()
         self.batch, self.past, self.epochs, self.cut_short = 0, 0.0, 0.0, False
         self.learned, self.least, self.stuck = 0.0, 0.0, 0.0
         self.known, self.heard, self.full, self.released = 0, 0, 0.0, False
@@ -123,8 +128,25 @@ class Amount:
 
     @property
     def share(self) -> float:
-        most = 1.0 if self.settling.fallen or not self.settling.settle else UNSETTLED
+        """In this step."""
+        if not self.unsettled:
+            return self._at_most(1.0)
+        return self._at_most(UNSETTLED if self.epoch.over is None else float(self.epoch.over <= EARLY))
+
+    @property
+    def mean_share(self) -> float:
+        """Over an epoch."""
+        if not self.unsettled or self.epoch.over is None:
+            return self.share
+        return EARLY * self._at_most(1.0) + (1 - EARLY) * self._at_most(0.0)
+
+    def _at_most(self, most: float) -> float:
         return max(self.least, min(self.learned, most)) * self.settling.left
+
+    @property
+    def unsettled(self) -> bool:
+        """Has the learning rate not begun to fall?"""
+        return not self.settling.fallen and self.settling.settle > 0
 
     def see(self, rate: float) -> None:
         """The learning rate of a step."""
@@ -250,7 +272,7 @@ class Amount:
 
     def records(self) -> dict[str, float]:
         """For the line of an epoch."""
-        found = {"blended": self.share}
+        found = {"blended": self.mean_share}
         if self.measured:
             waiting, trained = self.losses
             found |= {"gap": self.gap, "waiting_loss": waiting, "trained_loss": trained}
@@ -258,14 +280,14 @@ class Amount:
 
     def state_dict(self) -> dict[str, Any]:
         sums = {name: getattr(self, name).clone() for name in SUMS}
-        parts = {"settling": self.settling.state_dict(), "horizon": self.horizon.state_dict()}
+        parts = {name: getattr(self, name).state_dict() for name in PARTS}
         return sums | parts | {name: getattr(self, name) for name in (*NUMBERS, *FLAGS)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in SUMS:
             setattr(self, name, state[name].clone())
-        self.settling.load_state_dict(state["settling"])
-        self.horizon.load_state_dict(state["horizon"])
+        for name in PARTS:
+            getattr(self, name).load_state_dict(state[name])
         for name in (*NUMBERS, *FLAGS):
             setattr(self, name, type(getattr(self, name))(state[name]))
 

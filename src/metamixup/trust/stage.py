@@ -95,6 +95,8 @@ class Trust(Stage):
         if not self.steps:
             self.amount.begin(fragile(model))
         due, self.steps = self.due, self.steps + 1
+        if self.amount.unsettled and pairs.index is not None and pairs.labelled is None:
+            self.amount.epoch.see(world.gathered(pairs.index))
         lam = self.draw(pairs, generator)
         seen = None
         if due:
