@@ -19,7 +19,7 @@ from metamixup.trust.amount import (
     Amount,
     Look,
 )
-from metamixup.trust.memory import WIDE
+from metamixup.trust.memory import WIDE, PredictionMemory
 
 
 def losses(values: torch.Tensor, label: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -119,7 +119,7 @@ def test_a_few_samples_wait_evenly_over_their_order_and_never_again_once_trained
     amount, index = Amount(), torch.arange(count)
     amount.past = SOONEST
     before = amount.waits(index)
-    amount.known = count
+    amount.known = amount.indices = count
     after = amount.waits(index)
     assert float(after.float().mean()) == pytest.approx(expected, rel=0.1)
     tenths = torch.stack([part.float().mean() for part in after.chunk(10)])
@@ -226,13 +226,15 @@ def test_losses_that_fall_alike_leave_no_gap():
     assert amount.gap == pytest.approx(0, abs=0.01)
 
 
-def in_a_run(epochs: int, gap=0.0, right=1.0, loss=0.5, shown=400, known=1000) -> Amount:
-    """A cosine's first steps, of 100 samples each out of 1,000 in ten classes."""
-    amount = Amount()
+def in_a_run(epochs: int, gap=0.0, right=1.0, loss=0.5, shown=400, every=1) -> Amount:
+    """A cosine's first steps, of 100 samples each out of 1,000 in ten classes, whose indices are so far apart."""
+    amount, memory = Amount(), PredictionMemory(0.2)
+    memory.make_room(torch.tensor([1000 * every - 1]), 1)
     for step in range(shown):
+        memory.visits[torch.arange(100 * (step % 10), 100 * (step % 10 + 1)) * every] += 1
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
         trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss * math.exp(gap)))
-        counts = {"known": known, "met": 1000, "visits": 100 * step, "batch": 100, "steps": step + 1}
+        counts = {"known": memory.size, "met": memory.count, "batch": 100, "steps": step + 1}
         amount.learn(Look(trained, waiting, **counts, classes=10, right=right))
         if amount.settling.left < 1:
             break
@@ -271,7 +273,7 @@ def test_where_a_run_was_taken_for_a_short_one_and_goes_on_half_is_blended():
 
 
 def test_gaps_between_indices_do_not_make_a_run_short():
-    assert in_a_run(LONG[1] + 1, known=100_000).long == 1
+    assert in_a_run(LONG[1] + 1, every=100).long == 1
 
 
 def test_in_a_long_run_all_is_blended_once_labels_are_known_to_be_right_and_the_network_knows_something():
@@ -319,10 +321,15 @@ def test_what_was_heard_of_those_who_waited_says_nothing_once_nobody_does():
     assert amount.released
 
 
-def test_how_many_samples_there_are_does_not_hang_on_how_many_were_looked_at():
-    none = losses(torch.ones(0))
-    assert Look(none, none, known=5000, met=600, visits=600).samples == 5000
-    assert Look(none, none, known=5000, met=500, visits=2000).samples == 500, "indices have gaps"
+def test_who_waits_is_decided_by_indices_and_all_else_by_samples():
+    """So that nobody who was trained on begins to wait where gaps between indices show late."""
+    amount, none = Amount(), losses(torch.ones(0))
+    amount.learn(Look(none, none, known=40_000, indices=40_000, batch=10, steps=40_000))
+    before = amount.waits(torch.arange(40_000))
+    amount.learn(Look(none, none, known=1000, indices=40_000, batch=10, steps=40_001))
+    assert bool(before.any())
+    assert torch.equal(amount.waits(torch.arange(40_000)), before)
+    assert amount.window == pytest.approx(1.6 * math.sqrt(1000))
 
 
 def shown_at_chance(

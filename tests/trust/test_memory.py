@@ -50,3 +50,13 @@ def test_very_many_classes_share_columns():
     assert torch.allclose(folded(log_p).exp().sum(1), torch.ones(5))
     assert torch.allclose(folded(log_p)[:, 1].exp(), log_p[:, 1::WIDE].exp().sum(1))
     assert folded(log_p[:, :9]).shape == (5, 9)
+
+
+def test_how_many_samples_there_are_does_not_hang_on_how_many_were_looked_at():
+    memory = PredictionMemory(0.2)
+    memory.make_room(torch.tensor([4999]), 3)
+    memory.visits[:600] = 1
+    assert memory.size == 5000
+    memory.visits[500:600], memory.visits[:500] = 0, 4
+    assert memory.size == 500, "indices have gaps"
+    assert PredictionMemory(0.2).size == 0

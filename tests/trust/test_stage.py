@@ -397,3 +397,14 @@ def test_a_replayed_policy_learns_nothing():
     stage = Replay(Trust(), mixer.stage.state_dict()).policy
     train(stage, epochs=3)
     assert torch.equal(stage.samples.visits, before)
+
+
+@pytest.mark.parametrize(("gap", "offset"), [(1, 0), (50, 0), (1, 100_000)])
+def test_labels_are_divided_wherever_their_indices_lie(gap: int, offset: int):
+    """As those of a part of a larger set do."""
+    stage, labels = Trust(), torch.eye(3)[torch.arange(600) % 3]
+    for step in range(50, 100):
+        rows = torch.arange(60) + 60 * (step % 10)
+        pairs = Pairs(torch.randperm(60), labels[rows], gap * rows + offset)
+        _at(stage, step).learn(evidence(60, 0)[0], None, pairs)
+    assert len(stage.division.shares) == 3

@@ -48,7 +48,6 @@ SAYS_LITTLE = 0.1  # where guessing's loss is below, there is hardly anything to
 SHOWN = 500  # losses that this is the running mean of
 FIRST = 2  # epochs before a network may be taken for stuck
 SOONEST = 3  # and before anybody waits in what may be a short run
-GAPS = 0.75  # of the samples that would have been met by so many visits if indices had no gaps
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
@@ -62,7 +61,20 @@ WINDOW = 1.6  # running losses reach over this many times √N losses of waiting
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
 Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
-NUMBERS = ("learned", "least", "stuck", "known", "batch", "past", "epochs", "heard", "full", "lowest", "widest")
+NUMBERS = (
+    "learned",
+    "least",
+    "stuck",
+    "known",
+    "indices",
+    "batch",
+    "past",
+    "epochs",
+    "heard",
+    "full",
+    "lowest",
+    "widest",
+)
 PARTS = ("settling", "horizon", "epoch")
 FLAGS = ("cut_short", "released", "fragile")
 SUMS = ("waiting", "trained", "shown")
@@ -72,27 +84,21 @@ SUMS = ("waiting", "trained", "shown")
 class Look:
     """What a look found. trained, waiting: losses of unblended samples, the former of samples met before, since nothing
     is known by heart at first sight; new: of the others; known: how many samples there are, by their index, 0 without
-    one; met: how many of them have been met so far, and visits: how often in all; batch: how many a step shows; steps:
-    how many there have been; classes: how many there are; wrong: what p is at least, since labels are wrong; right: how
-    far labels are known to be right, in [0, 1]."""
+    one; indices: the same with the gaps between indices; met: how many have been met so far; batch: how many a step
+    shows; steps: how many there have been; classes: how many there are; wrong: what p is at least, since labels are
+    wrong; right: how far labels are known to be right, in [0, 1]."""
 
     trained: Losses
     waiting: Losses
     new: Losses = (torch.zeros(0), torch.zeros(0, dtype=torch.int64))
     known: int = 0
+    indices: int = 0
     met: int = 0
-    visits: int = 0
     batch: int = 0
     steps: int = 0
     classes: int = 2
     wrong: float = 0.0
     right: float = 0.0
-
-    @property
-    def samples(self) -> int:
-        """How many there are. Indices may have gaps: then ever the same ones are met."""
-        without_gaps = self.known * (1 - math.exp(-self.visits / self.known)) if self.known else 0.0
-        return self.known if self.met >= GAPS * without_gaps else self.met
 
 
 class Amount:
@@ -103,7 +109,7 @@ class Amount:
     horizon: how long the run will be, and epochs: the same in epochs, 0 while that is not known; batch: the largest so
     far; past: epochs so far; cut_short: was the run taken for a short one?; learned: p, and least: what it is at
     least, since labels are wrong or the network is stuck, which `stuck` tells, in [0, 1]; known: how many samples there
-    are, by their index;
+    are, by their index, and indices: the same with the gaps between these;
     heard: losses of waiting samples so far; full: how long p has been 1, in windows of the running losses; lowest: the
     gap where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from
     there; released: does nobody wait any more?; fragile: may the network die of large gradients?; trained, shown:
@@ -116,7 +122,7 @@ class Amount:
         self.settling, self.horizon, self.epoch = Settling(settle), Horizon(), Epoch()
         self.batch, self.past, self.epochs, self.cut_short = 0, 0.0, 0.0, False
         self.learned, self.least, self.stuck = 0.0, 0.0, 0.0
-        self.known, self.heard, self.full, self.released = 0, 0, 0.0, False
+        self.known, self.indices, self.heard, self.full, self.released = 0, 0, 0, 0.0, False
         self.lowest, self.widest = 0.0, 0.0
         self.fragile = False
         self.waiting = torch.zeros(3, dtype=torch.float64)
@@ -157,7 +163,7 @@ class Amount:
     def waits(self, index: Tensor) -> Tensor:
         """(B,) which samples are not to be trained on. Ever fewer as more are known, so that nobody who waits has been
         trained on, but in the first epochs."""
-        share = min(MOST, max(LEAST, WAITING / max(1, self.known))) if self.anybody_waits else 0.0
+        share = min(MOST, max(LEAST, WAITING / max(1, self.indices))) if self.anybody_waits else 0.0
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
     @property
@@ -169,7 +175,9 @@ class Amount:
     def learn(self, look: Look) -> bool:
         """Draws p from what a look found, unless nobody waits any more. Was it drawn anew?"""
         before = max(look.wrong, self.learned)
-        self.known = self.known if self.released else max(self.known, look.known)
+        if not self.released:
+            self.known = look.known or self.known
+            self.indices = max(self.indices, look.indices, self.known)
         self._learn_length(look)
         trained, waiting, new = (_finite(found) for found in (look.trained, look.waiting, look.new))
         stuck = self._stuck([trained, waiting, new], look.classes)
@@ -190,7 +198,7 @@ class Amount:
 
     def _learn_length(self, look: Look) -> None:
         self.batch = max(self.batch, look.batch)  # the last one of an epoch may be a small rest
-        epoch = look.samples / self.batch if self.batch else 0.0  # in steps
+        epoch = look.known / self.batch if self.batch else 0.0  # in steps
         self.past, self.epochs = (steps / epoch if epoch else 0.0 for steps in (look.steps, self.horizon.total))
         surely = self.epochs if self.past >= SOONEST or not look.met else self.horizon.total * self.batch / look.met
         short = 0 < surely < SHORT  # before, there may be gaps that have not shown

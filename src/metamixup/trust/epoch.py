@@ -14,28 +14,31 @@ BY_CHANCE = 4.0  # times √N samples drawn with replacement hold a repetition, 
 
 
 class Epoch:
-    """Holds met: (N,) which samples have come up in this epoch, by their index; visits: how many there were; length:
-    the same of the epoch before, 0 in the first; regular: were the last two alike?"""
+    """Holds number: of the epoch, from 1 on; last: the one in which each sample came up last, by its index, 0 for
+    never; visits: how many samples came up in this epoch, and length: in the one before, 0 in the first; regular: were
+    the last two alike?"""
 
     def __init__(self) -> None:
-        self.met = torch.zeros(0, dtype=torch.bool)
-        self.visits, self.length, self.regular = 0, 0, False
+        self.last = torch.zeros(0, dtype=torch.int32)
+        self.number, self.visits, self.length, self.regular = 1, 0, 0, False
 
     def see(self, index: Tensor) -> None:
         """The samples of a step, (B,)."""
         index = index[index >= 0].cpu()
         if not len(index):
             return
-        missing = int(index.max()) + 1 - len(self.met)
+        missing = int(index.max()) + 1 - len(self.last)
         if missing > 0:
-            self.met = torch.cat([self.met, torch.zeros(missing, dtype=torch.bool)])
-        if bool(self.met[index].any()):
-            alike = abs(self.visits - self.length) <= ALIKE * self.visits
-            self.regular = alike and self.visits > BY_CHANCE * math.sqrt(len(self.met))
-            self.visits, self.length = 0, self.visits
-            self.met.zero_()
-        self.met[index] = True
+            self.last = torch.cat([self.last, torch.zeros(missing, dtype=torch.int32)])
+        if bool((self.last[index] == self.number).any()):
+            self._begin_next()
+        self.last[index] = self.number
         self.visits += len(index)
+
+    def _begin_next(self) -> None:
+        alike = abs(self.visits - self.length) <= ALIKE * self.visits
+        self.regular = alike and self.visits > BY_CHANCE * math.sqrt(float((self.last > 0).sum()))
+        self.number, self.visits, self.length = self.number + 1, 0, self.visits
 
     @property
     def over(self) -> float | None:
@@ -43,8 +46,9 @@ class Epoch:
         return min(1.0, self.visits / self.length) if self.regular else None
 
     def state_dict(self) -> dict[str, Any]:
-        return {"met": self.met.clone(), "visits": self.visits, "length": self.length, "regular": self.regular}
+        numbers = {"number": self.number, "visits": self.visits, "length": self.length, "regular": self.regular}
+        return {"last": self.last.clone(), **numbers}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.met, self.regular = state["met"].clone(), bool(state["regular"])
-        self.visits, self.length = int(state["visits"]), int(state["length"])
+        self.last, self.regular = state["last"].clone(), bool(state["regular"])
+        self.number, self.visits, self.length = (int(state[name]) for name in ("number", "visits", "length"))

@@ -1,11 +1,14 @@
 """What the network has said of each sample so far: running predictions, by their index in the training or meta set."""
 
+import math
+
 import torch
 from torch import Tensor
 
 RECENT = 2048  # predictions kept where samples come without an index
 WIDE = 128  # columns at most; with more classes, classes share columns
 LEAST = -9.0  # of a log p: beyond this a prediction says nothing more
+GAPS = 0.75  # of the samples that would have been met by so many visits if indices had no gaps
 
 
 class PredictionMemory:
@@ -55,6 +58,14 @@ class PredictionMemory:
     def count(self) -> int:
         """How many indices have a prediction."""
         return int((self.visits > 0).sum())
+
+    @property
+    def size(self) -> int:
+        """How many samples there are with an index: as the highest one says, but where indices have gaps, as in a part
+        of a larger set, ever the same few come up."""
+        indices, met = len(self.visits), self.count
+        without_gaps = indices * (1 - math.exp(-float(self.visits.sum()) / indices)) if indices else 0.0
+        return indices if met >= GAPS * without_gaps else met
 
     @property
     def known(self) -> tuple[Tensor, Tensor]:

@@ -214,7 +214,7 @@ class Trust(Stage):
             self.unmatched = 0
         self.looks += len(everyone)
         self.learned_steps += 1
-        self._divide(len(self.samples.visits) if pairs.labelled is None else self.samples.count)
+        self._divide(self.samples.size if pairs.labelled is None else self.samples.count)
         return log_p
 
     def _learn_meta(self, batch: Evidence, meta: Evidence, pairs: Pairs, seen: int) -> None:
@@ -254,9 +254,9 @@ class Trust(Stage):
                 trained,
                 waits,
                 new,
-                known=len(self.samples.visits),
+                known=self.samples.size,
+                indices=len(self.samples.visits),
                 met=self.samples.count,
-                visits=int(self.samples.visits.sum()),
                 batch=shown,
                 steps=self.steps,
                 classes=classes,
