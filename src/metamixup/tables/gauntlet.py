@@ -19,7 +19,8 @@ SEEDS = {
     "gauntlet-opened-3": 543419829,
     "gauntlet-opened-4": 601182756,
     "gauntlet-opened-5": 704641868,
-    "gauntlet-sealed": 770272187,
+    "gauntlet-opened-6": 770272187,
+    "gauntlet-sealed": 780461686,
 }
 TASKS = 12  # with clean labels, and as many with imperfect ones
 IMAGES = {"digits": 1297, "mnist": 58_000, "fashion": 58_000, "cifar10": 48_000}
