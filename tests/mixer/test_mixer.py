@@ -295,7 +295,7 @@ def test_asking_about_samples_changes_nothing():
 @pytest.fixture
 def never_stuck(monkeypatch):
     """Models that are never trained stay at chance, and would get blends for it."""
-    monkeypatch.setattr("metamixup.trust.amount.FIRST", float("inf"))
+    monkeypatch.setattr("metamixup.trust.chance.FIRST", float("inf"))
 
 
 def heard(model: nn.Module, passed, steps: int = 12, mixer: MetaMixUp | None = None, **options) -> MetaMixUp:

@@ -6,7 +6,6 @@ import torch
 from metamixup.trust.amount import (
     EARLY,
     FEWEST,
-    FIRST,
     HIGH,
     LEAST,
     LONG,
@@ -19,6 +18,7 @@ from metamixup.trust.amount import (
     Amount,
     Look,
 )
+from metamixup.trust.chance import FIRST
 from metamixup.trust.memory import WIDE, PredictionMemory
 
 
@@ -45,7 +45,7 @@ def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float
 def test_the_share_grows_with_the_gap_between_what_is_trained_on_and_what_is_not(gap: float, expected: float):
     amount = told(gap)
     assert amount.share == pytest.approx(expected, abs=0.05)
-    assert amount.gap == pytest.approx(gap, abs=0.05)
+    assert amount.gap.value == pytest.approx(gap, abs=0.05)
 
 
 def test_nothing_is_blended_before_enough_was_heard():
@@ -59,7 +59,7 @@ def test_nothing_is_learned_while_all_samples_are_new():
     for _ in range(30):
         amount.learn(Look(losses(torch.ones(0)), losses(torch.full((10,), 5.0)), known=1000))
     assert amount.share == 0
-    assert amount.heard == 0
+    assert amount.gap.heard == 0
 
 
 def test_losses_too_small_to_matter_show_no_gap():
@@ -72,7 +72,7 @@ def test_losses_too_small_to_matter_show_no_gap():
 def test_a_loss_that_is_no_number_says_nothing():
     amount = told(0.2, 20)
     amount.learn(Look(losses(torch.tensor([torch.nan, 1.0])), losses(torch.tensor([torch.inf])), known=1000))
-    assert amount.gap == pytest.approx(0.2, abs=0.02)
+    assert amount.gap.value == pytest.approx(0.2, abs=0.02)
 
 
 def test_wrong_labels_ask_for_a_share_at_least():
@@ -195,7 +195,7 @@ def test_a_restored_amount_goes_on_where_it_was():
         each.see(0.03)
     assert again.horizon.state_dict() == amount.horizon.state_dict()
     assert again.state_dict().keys() == amount.state_dict().keys()
-    assert (again.share, again.gap, again.records()) == (amount.share, amount.gap, amount.records())
+    assert (again.share, again.gap.value, again.records()) == (amount.share, amount.gap.value, amount.records())
 
 
 def test_a_record_tells_the_share_and_what_it_was_learned_from():
@@ -213,7 +213,7 @@ def test_samples_are_compared_with_others_of_their_own_label():
         common, rare = losses(torch.ones(90)), losses(torch.full((10,), 3.0), label=1)
         trained = tuple(torch.cat(both) for both in zip(common, rare, strict=True))
         amount.learn(Look(trained, rare, known=1000))
-    assert amount.gap == pytest.approx(0, abs=0.1), "it leans a little towards the mean of all"
+    assert amount.gap.value == pytest.approx(0, abs=0.1), "it leans a little towards the mean of all"
     assert amount.share == 0
 
 
@@ -223,7 +223,7 @@ def test_losses_that_fall_alike_leave_no_gap():
     for step in range(200):
         level = math.exp(-step / 40)
         amount.learn(Look(losses(torch.full((30,), level)), losses(torch.full((3,), level)), known=1000))
-    assert amount.gap == pytest.approx(0, abs=0.01)
+    assert amount.gap.value == pytest.approx(0, abs=0.01)
 
 
 def in_a_run(epochs: int, gap=0.0, right=1.0, loss=0.5, shown=400, every=1) -> Amount:
@@ -355,9 +355,9 @@ def test_a_network_that_still_knows_nothing_after_the_first_epochs_gets_blends(c
 
 
 def test_one_that_does_not_learn_wrong_labels_is_not_at_chance():
-    assert shown_at_chance(10, 1.2).stuck == 1
+    assert shown_at_chance(10, 1.2).chance.stuck == 1
     found_wrong = shown_at_chance(10, 1.2, wrong=0.3)
-    assert found_wrong.stuck == 0
+    assert found_wrong.chance.stuck == 0
     assert found_wrong.share == 0.3
 
 
@@ -374,7 +374,7 @@ def test_one_that_knows_which_class_is_common_knows_nothing_yet():
 
 def test_a_short_run_that_learns_nothing_gets_blends_too():
     amount = in_a_run(int(SHORT) - 1, shown=10 * SOONEST)
-    amount.heard = 0  # in a run nobody waits before it is known to be short
+    amount.gap.heard = 0  # in a run nobody waits before it is known to be short
     assert amount.share == 0
     assert shown_at_chance(10, 1.0, amount=amount).share == 1
 

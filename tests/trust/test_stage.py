@@ -191,10 +191,10 @@ def test_nothing_is_left_of_an_image_that_waits():
     assert not bool(mixture.keep[waiting].any())
 
 
-@pytest.mark.parametrize("change", [{"learned": 0.0}, {"stuck": 0.5}])
-def test_there_are_no_boxes_without_blends_nor_for_a_network_at_chance(change):
+@pytest.mark.parametrize(("learned", "stuck"), [(0.0, 0.0), (1.0, 0.5)])
+def test_there_are_no_boxes_without_blends_nor_for_a_network_at_chance(learned: float, stuck: float):
     stage = blending(Trust())
-    vars(stage.amount).update(change)
+    stage.amount.learned, stage.amount.chance.stuck = learned, stuck
     assert type(served(stage, images())) is Mixture
 
 

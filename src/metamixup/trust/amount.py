@@ -2,23 +2,18 @@
 
 A network that knows the samples it trains on far better than others gains by mixing; one that knows both alike has
 nothing to gain and is held back. So a few training samples, chosen by their index, wait: they are judged with their
-batch but not trained on. Of the running losses of those that wait and of the others
+batch but not trained on. Of the `gap` between the running losses of those that wait and of the others
 
-    gap = ln (L_waiting + ε) / (L_trained + ε),   p = clip((gap − LOW) / (HIGH − LOW), 0, 1),
+    p = clip((gap − LOW) / (HIGH − LOW), 0, 1),
 
 at once and without a memory of its own: mixing keeps the trained loss up, so p comes to rest where it holds the gap.
-Each sample that waits is compared with trained ones of its own label: both kinds have the same labels, right or wrong,
-common or rare, so the gap is of the network alone.
 
 Mixing pays late, so the gap tells late that it would have. Where the learning rate tells how long the run will be
 (`horizon`), that is known before, and nobody need wait: a short run ends before anything is learned by heart, so
 nothing is blended; in a long one p is 1 as soon as labels are known to be right and the network knows some of what it
 is shown. As long as the run may be a short one, nobody waits in the first epochs either.
 
-A network that still knows nothing after two epochs has nothing to lose, and all pairs are blended until it does:
-gradients of blends are smaller, and some networks leave chance by them that do not without. A deep one without
-normalisation is fragile: its units may die of large gradients before it has learned anything. So all its pairs are
-blended from the first step on until it has.
+A network that is at chance (`chance`) has nothing to lose: all pairs are blended until it knows something.
 
 Once all pairs have been blended for a while, or the learning rate has fallen to `settle` of its peak, nobody waits any
 more. From there on p falls with the rate, so that the network ends its training on the samples themselves. A rate that
@@ -35,49 +30,29 @@ import torch
 from torch import Tensor
 
 from metamixup.policy.thinning import Settling
+from metamixup.trust.chance import Chance
 from metamixup.trust.epoch import Epoch
+from metamixup.trust.gap import Gap
 from metamixup.trust.horizon import Horizon
-from metamixup.trust.memory import WIDE
+from metamixup.trust.losses import Losses, between, finite
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
 SHORT, LONG = 9.5, (15, 19.5)  # epochs of a run that learns nothing by heart; from and to which it surely will
 KNOWS = (0.9, 0.8)  # the loss of what is trained on, of guessing 1: the network knows too little yet, and enough
-STUCK = (0.93, 0.98)  # the loss of what is shown, of guessing by the frequency of labels 1: it knows something, nothing
-SAYS_LITTLE = 0.1  # where guessing's loss is below, there is hardly anything to know
-SHOWN = 500  # losses that this is the running mean of
-FIRST = 2  # epochs before a network may be taken for stuck
-SOONEST = 3  # and before anybody waits in what may be a short run
-EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
+SOONEST = 3  # epochs before anybody waits in what may be a short run
 WAITING = 200  # samples that wait, but
 MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
 EARLY = 0.75  # the part of each epoch in which pairs are blended while the learning rate is at its peak
 UNSETTLED = 0.25  # the most that is blended then where epochs are not known
 FEW = 200  # samples, of which too few would wait to tell anything: none does then, and
 UNTOLD = 0.5  # of the pairs are blended, as everywhere where nothing tells
-ANY_LABEL = 5.0  # losses by which the mean of one label leans towards the mean of all
 FEWEST = 20  # losses of waiting samples before p is drawn from them
 WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
 UNNUMBERED = 200  # the same where samples come without an index
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
-Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
-NUMBERS = (
-    "learned",
-    "least",
-    "stuck",
-    "known",
-    "indices",
-    "batch",
-    "past",
-    "epochs",
-    "heard",
-    "full",
-    "lowest",
-    "widest",
-)
-PARTS = ("settling", "horizon", "epoch")
-FLAGS = ("cut_short", "released", "fragile")
-SUMS = ("waiting", "trained", "shown")
+PARTS = ("settling", "epoch", "horizon", "gap", "chance")
+NUMBERS = ("learned", "least", "known", "indices", "batch", "past", "epochs", "full", "cut_short", "released")
 
 
 @dataclass(frozen=True)
@@ -106,31 +81,24 @@ class Amount:
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; epoch: how much of it is over, while the rate is at its peak;
-    horizon: how long the run will be, and epochs: the same in epochs, 0 while that is not known; batch: the largest so
-    far; past: epochs so far; cut_short: was the run taken for a short one?; learned: p, and least: what it is at
-    least, since labels are wrong or the network is stuck, which `stuck` tells, in [0, 1]; known: how many samples there
-    are, by their index, and indices: the same with the gaps between these;
-    heard: losses of waiting samples so far; full: how long p has been 1, in windows of the running losses; lowest: the
-    gap where it began below zero, since those who wait are easier by chance; widest: the widest so far, counted from
-    there; released: does nobody wait any more?; fragile: may the network die of large gradients?; trained, shown:
-    (WIDE, 2) sums of losses and their count, by label, the latter of all that was looked at; waiting: (3,) sums of
-    losses, of how hard their labels are (the mean loss of trained samples with that label; that of all is 1) and their
-    count.
+    horizon: how long the run will be, and epochs: the same in epochs, 0 while that is not known; gap: between those who
+    wait and the others; chance: is the network there?; batch: the largest so far; past: epochs so far; cut_short: was
+    the run taken for a short one?; learned: p, and least: what it is at least, since labels are wrong or the network is
+    stuck; known: how many samples there are, by their index, and indices: the same with the gaps between these; full:
+    how long p has been 1, in windows of the running losses; released: does nobody wait any more?
     """
 
     def __init__(self, settle: float = 0.5):
-        self.settling, self.horizon, self.epoch = Settling(settle), Horizon(), Epoch()
+        self.settling, self.epoch, self.horizon = Settling(settle), Epoch(), Horizon()
+        self.gap, self.chance = Gap(), Chance()
         self.batch, self.past, self.epochs, self.cut_short = 0, 0.0, 0.0, False
-        self.learned, self.least, self.stuck = 0.0, 0.0, 0.0
-        self.known, self.indices, self.heard, self.full, self.released = 0, 0, 0, 0.0, False
-        self.lowest, self.widest = 0.0, 0.0
-        self.fragile = False
-        self.waiting = torch.zeros(3, dtype=torch.float64)
-        self.trained, self.shown = (torch.zeros(WIDE, 2, dtype=torch.float64) for _ in range(2))
+        self.learned, self.least, self.full, self.released = 0.0, 0.0, 0.0, False
+        self.known, self.indices = 0, 0
 
     def begin(self, fragile: bool) -> None:
         """Before the first step. fragile: may the network die before it has learned anything?"""
-        self.fragile, self.least, self.stuck = fragile, float(fragile), float(fragile)
+        self.chance.begin(fragile)
+        self.least = self.chance.stuck
 
     @property
     def share(self) -> float:
@@ -179,19 +147,18 @@ class Amount:
             self.known = look.known or self.known
             self.indices = max(self.indices, look.indices, self.known)
         self._learn_length(look)
-        trained, waiting, new = (_finite(found) for found in (look.trained, look.waiting, look.new))
-        stuck = self._stuck([trained, waiting, new], look.classes)
-        self.stuck = 0.0 if look.wrong else stuck  # wrong labels that are not learned cost more than guesses do
-        self.least = max(look.wrong, self.stuck)
+        trained, waiting, new = (finite(found) for found in (look.trained, look.waiting, look.new))
+        self.chance.learn((trained, waiting, new), look.classes, self.past)
+        if look.wrong:
+            self.chance.stuck = 0.0  # wrong labels that are not learned cost more than guesses do
+        self.least = max(look.wrong, self.chance.stuck)
         if self.released or self.few or not len(trained[0]):
             return False
         windows = self._windows(len(trained[0]), len(waiting[0]))
-        self._remember(trained, waiting, max(0.0, 1 - windows))
-        self.heard += len(waiting[0])
+        self.gap.learn(trained, waiting, max(0.0, 1 - windows))
         self.learned = max(self._by_gap(), look.right * self._by_length(look.classes))
-        if self.heard >= self.window:
-            self.lowest = min(self.lowest, self.gap)
-            self.widest = max(self.widest, self.gap - self.lowest)
+        if self.gap.heard >= self.window:
+            self.gap.note_widest()
         self.full = self.full + windows if max(look.wrong, self.learned) == before == 1 else 0.0
         self.released = look.known > 0 and self.full >= 1
         return True
@@ -213,43 +180,22 @@ class Amount:
         return waiting / self.window
 
     def _by_gap(self) -> float:
-        return between(self.gap, (LOW, HIGH)) if self.measured and self.heard >= FEWEST else 0.0
+        return between(self.gap.value, (LOW, HIGH)) if self.measured and self.gap.heard >= FEWEST else 0.0
 
     @property
     def measured(self) -> bool:
         """Does the gap tell anything? What was heard of those who waited is soon out of date."""
-        return self.heard > 0 and (self.anybody_waits or not self.known)
+        return self.gap.heard > 0 and (self.anybody_waits or not self.known)
 
     def _by_length(self, classes: int) -> float:
         """p in a long run, of a network that knows some of what it is shown."""
-        _, trained = self.losses
+        _, trained = self.gap.losses
         return self.long * between(trained / math.log(max(classes, 2)), KNOWS)
-
-    def _stuck(self, shown: list[Losses], classes: int) -> float:
-        """Does the network still know nothing, in [0, 1]?"""
-        losses, labels = (torch.cat(parts) for parts in zip(*shown, strict=True))
-        self.shown.mul_(max(0.0, 1 - len(losses) / SHOWN))
-        self.shown.index_add_(0, labels, torch.stack([losses, torch.ones_like(losses)], 1))
-        if not self.fragile and self.past < FIRST:
-            return 0.0
-        frequency = self.shown[:, 1] / self.shown[:, 1].sum().clamp_min(1e-12)
-        guessing = float(torch.special.entr(frequency).sum()) + math.log(max(1.0, classes / WIDE))
-        if guessing < SAYS_LITTLE:
-            return float(self.fragile and not self.shown.any())
-        return between(_mean(*self.shown.sum(0)) / guessing, STUCK)
 
     @property
     def long(self) -> float:
         """Will the network surely learn by heart what it is shown, in [0, 1]?"""
         return between(self.epochs, LONG)
-
-    def _remember(self, trained: Losses, waiting: Losses, fade: float) -> None:
-        losses, labels = trained
-        self.trained.mul_(fade).index_add_(0, labels, torch.stack([losses, torch.ones_like(losses)], 1))
-        losses, labels = waiting
-        (sums, count), overall = self.trained[labels].unbind(1), _mean(*self.trained.sum(0))
-        relative = (sums / max(overall, 1e-12) + ANY_LABEL) / (count + ANY_LABEL)
-        self.waiting = fade * self.waiting + torch.stack([losses, relative, torch.ones_like(losses)]).sum(1)
 
     @property
     def few(self) -> bool:
@@ -260,57 +206,26 @@ class Amount:
         """Has the network begun to learn by heart what it is shown, or will it surely, in [0, 1]? The widest gap
         counts, since blends and guesses close it again. 1 where nobody surely waits: without indices, meta images may
         be trained on too."""
-        return max(between(self.widest, BY_HEART), self.long) if self.known >= FEW else 1.0
+        return max(between(self.gap.widest, BY_HEART), self.long) if self.known >= FEW else 1.0
 
     @property
     def window(self) -> float:
         return max(FEWEST, WINDOW * math.sqrt(self.known)) if self.known else UNNUMBERED
 
-    @property
-    def gap(self) -> float:
-        """How much better the network knows what it was trained on."""
-        waiting, trained = self.losses
-        return math.log((waiting + EPSILON) / (trained + EPSILON))
-
-    @property
-    def losses(self) -> tuple[float, float]:
-        """Of samples that wait, and of trained ones with the same labels."""
-        own, relative, count = self.waiting
-        return _mean(own, count), _mean(*self.trained.sum(0)) * (_mean(relative, count) or 1.0)
-
     def records(self) -> dict[str, float]:
         """For the line of an epoch."""
         found = {"blended": self.mean_share}
         if self.measured:
-            waiting, trained = self.losses
-            found |= {"gap": self.gap, "waiting_loss": waiting, "trained_loss": trained}
+            waiting, trained = self.gap.losses
+            found |= {"gap": self.gap.value, "waiting_loss": waiting, "trained_loss": trained}
         return {name: round(value, 5) for name, value in found.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        sums = {name: getattr(self, name).clone() for name in SUMS}
         parts = {name: getattr(self, name).state_dict() for name in PARTS}
-        return sums | parts | {name: getattr(self, name) for name in (*NUMBERS, *FLAGS)}
+        return parts | {name: getattr(self, name) for name in NUMBERS}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name in SUMS:
-            setattr(self, name, state[name].clone())
         for name in PARTS:
             getattr(self, name).load_state_dict(state[name])
-        for name in (*NUMBERS, *FLAGS):
+        for name in NUMBERS:
             setattr(self, name, type(getattr(self, name))(state[name]))
-
-
-def between(value: float, bounds: tuple[float, float]) -> float:
-    """How far from the first bound to the second, in [0, 1]."""
-    start, end = bounds
-    return min(1.0, max(0.0, (value - start) / (end - start)))
-
-
-def _finite(found: Losses) -> Losses:
-    losses, labels = (values.detach().cpu() for values in found)
-    finite = losses.isfinite()
-    return losses[finite].double(), labels[finite]
-
-
-def _mean(total: Tensor, count: Tensor) -> float:
-    return float(total / count.clamp_min(1e-12))

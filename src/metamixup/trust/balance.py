@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from metamixup import world
-from metamixup.trust.amount import between
+from metamixup.trust.losses import between
 
 CHANCE = 2  # times what counts of classes differ by chance in the mean is still chance
 POWER = 1.5  # of how much more a class is wanted, in the end

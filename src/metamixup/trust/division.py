@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from metamixup.trust.amount import between
+from metamixup.trust.losses import between
 
 TYPICAL = 0.45  # τ of networks that are trained by MixUp on clean labels, and how far it may lie
 UNSURE = 0.55

@@ -120,7 +120,7 @@ class Trust(Stage):
     def _in_boxes(self, mixture: Mixture, pairs: Pairs, generator: torch.Generator) -> Mixture:
         """The same blends of images by regions. Beside unlabelled images blends are the method's own, MixUp's; and a
         network leaves chance by MixUp's small gradients."""
-        size = pairs.image_size if self.boxes and pairs.labelled is None and not self.amount.stuck else None
+        size = pairs.image_size if self.boxes and pairs.labelled is None and not self.amount.chance.stuck else None
         if size is None or min(size) < SMALLEST or not self.amount.share:
             return mixture
         centre = pairs.drawn(lambda n: torch.rand(2, n, generator=generator)).to(mixture.lam.device)
