@@ -18,6 +18,10 @@ def cell(method: str = "mixup", **given) -> Cell:
     ("given", "told"),
     [
         ({"meta__in_train": False}, "all training images, meta images held out, 3 epochs, batches of 64"),
+        (
+            {"precision": "bf16-mixed"},
+            "all training images, meta images trained on too, 3 epochs, batches of 64, in bf16-mixed",
+        ),
         ({"meta__in_train": True, "subset": 1000}, "1,000 training images, meta images trained on too, 3 epochs"),
         ({"meta__source": "none"}, "all training images, no meta set, 3 epochs"),
         ({"ssl__labels": 50}, "all training images, 50 labels that are the meta set too, 3 epochs"),

@@ -44,7 +44,8 @@ def parts(cell: Cell) -> tuple[str, ...]:
     if settings is None:
         return ()
     images = "all training images" if settings.subset is None else f"{settings.subset:,} training images"
-    return images, meta_set(settings), f"{settings.epochs:,} epochs", f"batches of {settings.batch_size}"
+    told = (images, meta_set(settings), f"{settings.epochs:,} epochs", f"batches of {settings.batch_size}")
+    return told if settings.precision == "32" else (*told, f"in {settings.precision}")
 
 
 def meta_set(settings: Settings) -> str:
