@@ -45,7 +45,7 @@ def test_check_counts_and_names_what_is_wrong(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "damaged: 1" in told
     assert "train/dog/9.png" in told
-    assert "left out, since only JPEG, PNG and WebP are read: 1\n  train/dog/9.heic" in told
+    assert "left out, since only JPEG, PNG and WebP are read (1 .heic): 1\n  train/dog/9.heic" in told
 
 
 def test_the_error_about_a_damaged_photo_tells_the_command_to_go_on(tmp_path, capsys, monkeypatch):

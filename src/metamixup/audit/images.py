@@ -10,8 +10,9 @@ from torch import Tensor
 from metamixup import data
 from metamixup.data import DataSet
 from metamixup.data.folder.decode import decode, without_pillow_warnings
+from metamixup.data.folder.files import ImageFile, readable
 from metamixup.data.folder.folder import image_shape
-from metamixup.data.folder.tree import ImageFile, readable, scan
+from metamixup.data.folder.tree import scan
 from metamixup.data.images import may_flip, statistics
 from metamixup.data.relabel import names_of
 from metamixup.errors import DataError

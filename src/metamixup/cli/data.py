@@ -67,6 +67,8 @@ def check(
 
 
 def _show(findings: "Findings") -> None:
+    from metamixup.data.folder.files import kinds_of
+
     channels, height, width = findings.shape
     train, test = sum(n for _, n, _ in findings.histogram), sum(n for _, _, n in findings.histogram)
     print(f"{findings.name}: {len(findings.histogram)} classes, images {channels}×{height}×{width}")
@@ -74,7 +76,7 @@ def _show(findings: "Findings") -> None:
     print_columns(("class", "training", "test"), [(name, str(a), str(b)) for name, a, b in findings.histogram])
     _list("damaged", list(findings.damaged.values()))
     if findings.left_out:
-        _list("left out, since only JPEG, PNG and WebP are read", findings.left_out)
+        _list(f"left out, since only JPEG, PNG and WebP are read ({kinds_of(findings.left_out)})", findings.left_out)
     _list("in the test set and in the training set", [f"{b} = {a}" for a, b in findings.duplicates])
 
 

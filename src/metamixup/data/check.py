@@ -9,8 +9,9 @@ from pathlib import Path
 
 from torch import Tensor
 
+from metamixup.data.folder.files import ImageFile
 from metamixup.data.folder.folder import image_shape, parts_of
-from metamixup.data.folder.tree import ImageFile, left_out, scan
+from metamixup.data.folder.tree import left_out, scan
 from metamixup.data.folder.workers import Decoded, decode_all
 from metamixup.data.images import DataSet, ImageSet
 from metamixup.errors import UserError
@@ -19,7 +20,7 @@ from metamixup.errors import UserError
 @dataclass(frozen=True)
 class Findings:
     """histogram: images of each class in the training and the test set; damaged: files by what is wrong with them;
-    duplicates: (training, test) image names; left_out: photos of kinds that are not read."""
+    duplicates: (training, test) image names; left_out: files of kinds that are not read."""
 
     name: str
     shape: tuple[int, int, int]

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import torch
 
+from metamixup.data.folder.files import files_fingerprint, readable
 from metamixup.data.folder.packed import packed
-from metamixup.data.folder.tree import files_fingerprint, readable, scan_vouched
+from metamixup.data.folder.tree import scan_vouched
 from metamixup.data.images import DataSet, ImageSet
 from metamixup.data.relabel import names_of, read_names
 from metamixup.errors import DataError

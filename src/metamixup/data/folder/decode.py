@@ -14,7 +14,7 @@ from metamixup.data.formats.reading import SLACK
 from metamixup.errors import DataError
 
 FORMATS = ("JPEG", "PNG", "WEBP")
-SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".jfi", ".pjpeg", ".pjp", ".png", ".webp"})
 TRANSPARENT = "transparency"  # pillow's name for the one value of a PNG that is see-through
 WIDE = ("I;16", "I;16B", "I;16L", "I")
 VARIABLE = "METAMIXUP_IMAGE_MB"

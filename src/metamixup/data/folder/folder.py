@@ -8,9 +8,10 @@ from torch import Tensor
 
 from metamixup.data.arrays import SPLIT_SEED, TEST_SHARE
 from metamixup.data.folder.decode import probe, without_pillow_warnings
+from metamixup.data.folder.files import ImageFile, files_fingerprint, readable
 from metamixup.data.folder.packed import packed
 from metamixup.data.folder.streamed import StreamedImages
-from metamixup.data.folder.tree import ImageFile, Tree, files_fingerprint, readable, scan
+from metamixup.data.folder.tree import Tree, scan
 from metamixup.data.folder.workers import Progress
 from metamixup.data.images import DataSet, ImageSet, may_flip, statistics
 from metamixup.data.splits import stratified_test
