@@ -65,6 +65,25 @@ def test_the_error_about_a_damaged_photo_tells_the_command_to_go_on(tmp_path, ca
     assert run(train) == 0
 
 
+def test_a_photo_that_is_too_large_stays_where_it_is(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("METAMIXUP_IMAGE_MB", "1")
+    root = tmp_path / "photos"
+    write_photos(root, count=8)
+    large = root / "cat" / "large.png"
+    large.write_bytes(encoded(Image.new("RGB", (1000, 1000))))
+    assert run(["data", "peek", str(root), "--out", str(tmp_path / "sheet.png")]) == 2
+    error = capsys.readouterr().err
+    assert "allow more with $METAMIXUP_IMAGE_MB=4" in error
+    assert "--set-aside" not in error
+    (root / "cat" / "bad.png").write_bytes(b"x")
+    assert run(["data", "check", str(root), "--set-aside", str(tmp_path / "aside")]) == 3
+    told = capsys.readouterr().out
+    assert "damaged: 1" in told
+    assert "too large to open: 1" in told
+    assert "aside: 1" in told
+    assert large.exists()
+
+
 def test_check_of_a_named_set_and_of_nothing(tmp_path, capsys):
     assert run(["data", "check", "digits"]) == 0
     assert "1347 for training, 450 for testing" in capsys.readouterr().out

@@ -20,7 +20,8 @@ from metamixup.errors import UserError
 @dataclass(frozen=True)
 class Findings:
     """histogram: images of each class in the training and the test set; damaged: files by what is wrong with them;
-    duplicates: (training, test) image names; left_out: files of kinds that are not read."""
+    duplicates: (training, test) image names; left_out: files of kinds that are not read; too_large: sound files that
+    would take too much memory, by what to do about them."""
 
     name: str
     shape: tuple[int, int, int]
@@ -29,6 +30,7 @@ class Findings:
     damaged: dict[Path, str]
     duplicates: list[tuple[str, str]]
     left_out: list[str] = field(default_factory=list)
+    too_large: dict[Path, str] = field(default_factory=dict)
 
 
 def check_set(data: DataSet) -> Findings:
@@ -50,8 +52,10 @@ def check_folder(root: Path, image_size: int | None = None) -> Findings:
     shared = _shared(
         *([(str(d.path.relative_to(root)), d.digest) for d in part if d.digest] for part in (first, second))
     )
-    damaged = {d.path: d.problem for d in decoded if d.problem}
-    return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root))
+    damaged, large = (
+        {d.path: d.problem for d in decoded if d.problem and d.too_large == too_large} for too_large in (False, True)
+    )
+    return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root), large)
 
 
 def set_aside(root: Path, files: Iterable[Path], to: Path) -> None:
