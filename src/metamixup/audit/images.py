@@ -13,8 +13,8 @@ from metamixup.data.folder.decode import decode, without_pillow_warnings
 from metamixup.data.folder.files import ImageFile, readable
 from metamixup.data.folder.folder import image_shape
 from metamixup.data.folder.tree import scan
+from metamixup.data.image_names import names_of
 from metamixup.data.images import may_flip, statistics
-from metamixup.data.relabel import names_of
 from metamixup.errors import DataError
 
 

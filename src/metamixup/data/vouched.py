@@ -8,8 +8,9 @@ import torch
 from metamixup.data.folder.files import files_fingerprint, readable
 from metamixup.data.folder.packed import packed
 from metamixup.data.folder.tree import scan_vouched
+from metamixup.data.image_names import names_of
 from metamixup.data.images import DataSet, ImageSet
-from metamixup.data.relabel import names_of, read_names
+from metamixup.data.relabel import read_names
 from metamixup.errors import DataError
 
 
