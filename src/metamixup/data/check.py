@@ -35,7 +35,7 @@ class Findings:
 
 def check_set(data: DataSet) -> Findings:
     rest = 0 if data.unlabelled is None else len(data.unlabelled)
-    train, test = ([(f"{part} image {k}", d) for k, d in enumerate(_digests(images))] for part, images in _parts(data))
+    train, test = ([(f"{part} image {k}", d) for k, d in enumerate(digests(images))] for part, images in _parts(data))
     histogram = _histogram(data.classes, data.train.labels.tolist(), data.test.labels.tolist())
     return Findings(data.name, data.shape, histogram, rest, {}, _shared(train, test))
 
@@ -84,7 +84,8 @@ def _parts(data: DataSet) -> list[tuple[str, ImageSet]]:
     return [("training", data.train), ("test", data.test)]
 
 
-def _digests(part: ImageSet) -> list[bytes]:
+def digests(part: ImageSet) -> list[bytes]:
+    """Of the pixels of each image: copies have the same."""
     return [_digest(image) for image in part.images]
 
 
