@@ -52,7 +52,7 @@ def from_folder(root: Path, image_size: int | None = None) -> Labelled:
     """Files that cannot be read are named and left out."""
     tree = scan(root)
     files = [*tree.train, *(tree.test or [])]
-    channels, size, _ = image_shape([file.path for file in files], image_size)
+    channels, size, _ = image_shape(files, image_size)
     kept: list[ImageFile] = []
     pixels, unreadable = [], []
     with without_pillow_warnings():
