@@ -45,7 +45,7 @@ def test_check_counts_and_names_what_is_wrong(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "damaged: 1" in told
     assert "train/dog/9.png" in told
-    assert "left out, since only JPEG, PNG and WebP are read: 1\n  train/dog/9.heic" in told
+    assert "left out, since only JPEG, PNG and WebP are read (1 .heic): 1\n  train/dog/9.heic" in told
 
 
 def test_the_error_about_a_damaged_photo_tells_the_command_to_go_on(tmp_path, capsys, monkeypatch):
@@ -63,6 +63,25 @@ def test_the_error_about_a_damaged_photo_tells_the_command_to_go_on(tmp_path, ca
     assert "moved to damaged: 1" in capsys.readouterr().out
     assert (tmp_path / "damaged" / "cat" / "broken.jpg").exists()
     assert run(train) == 0
+
+
+def test_a_photo_that_is_too_large_stays_where_it_is(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("METAMIXUP_IMAGE_MB", "1")
+    root = tmp_path / "photos"
+    write_photos(root, count=8)
+    large = root / "cat" / "large.png"
+    large.write_bytes(encoded(Image.new("RGB", (1000, 1000))))
+    assert run(["data", "peek", str(root), "--out", str(tmp_path / "sheet.png")]) == 2
+    error = capsys.readouterr().err
+    assert "allow more with $METAMIXUP_IMAGE_MB=4" in error
+    assert "--set-aside" not in error
+    (root / "cat" / "bad.png").write_bytes(b"x")
+    assert run(["data", "check", str(root), "--set-aside", str(tmp_path / "aside")]) == 3
+    told = capsys.readouterr().out
+    assert "damaged: 1" in told
+    assert "too large to open: 1" in told
+    assert "aside: 1" in told
+    assert large.exists()
 
 
 def test_check_of_a_named_set_and_of_nothing(tmp_path, capsys):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from data.formats import encoded, picture, write_photos
+from PIL import Image
 
 from metamixup.data import from_arrays
 from metamixup.data.check import check_folder, check_set, set_aside
@@ -46,3 +47,12 @@ def test_files_that_are_set_aside_keep_their_places_and_replace_nothing(tmp_path
     with pytest.raises(UserError, match="is there already"):
         set_aside(root, [bad], tmp_path / "aside")
     assert bad.exists()
+
+
+def test_what_is_too_large_is_not_damaged(tmp_path, monkeypatch):
+    write_photos(tmp_path, count=4)
+    (tmp_path / "cat" / "large.png").write_bytes(encoded(Image.new("RGB", (1000, 1000))))
+    monkeypatch.setenv("METAMIXUP_IMAGE_MB", "1")
+    found = check_folder(tmp_path)
+    assert not found.damaged
+    assert [path.name for path in found.too_large] == ["large.png"]

@@ -48,7 +48,7 @@ def test_the_defaults_learn_more_in_a_fifth_of_their_time_than_the_nearest_neigh
     said = Said()
     summary = run.begin(RunFolder(tmp_path / "run"), settings, [said])
     assert any("no clean images were given" in text and "--meta FOLDER" in text for text in said.texts)
-    assert any("are read: 1 photo, train/digit 1/IMG.HEIC" in text for text in said.texts)
+    assert any("are read: 1 .heic (as train/digit 1/IMG.HEIC)" in text for text in said.texts)
     assert summary["images"]["meta"] == 0
     assert summary["model"] == "photo-resnet8"
     assert summary["test_error"] < nearest_neighbour_error(tmp_path / "photos")

@@ -10,10 +10,11 @@ from torch import Tensor
 from metamixup import data
 from metamixup.data import DataSet
 from metamixup.data.folder.decode import decode, without_pillow_warnings
+from metamixup.data.folder.files import ImageFile, readable
 from metamixup.data.folder.folder import image_shape
-from metamixup.data.folder.tree import ImageFile, readable, scan
+from metamixup.data.folder.tree import scan
+from metamixup.data.image_names import names_of
 from metamixup.data.images import may_flip, statistics
-from metamixup.data.relabel import names_of
 from metamixup.errors import DataError
 
 
@@ -51,7 +52,7 @@ def from_folder(root: Path, image_size: int | None = None) -> Labelled:
     """Files that cannot be read are named and left out."""
     tree = scan(root)
     files = [*tree.train, *(tree.test or [])]
-    channels, size, _ = image_shape([file.path for file in files], image_size)
+    channels, size, _ = image_shape(files, image_size)
     kept: list[ImageFile] = []
     pixels, unreadable = [], []
     with without_pillow_warnings():

@@ -12,7 +12,7 @@ from metamixup.audit.audit import MODEL, audit_images, listed
 from metamixup.audit.findings import Audit
 from metamixup.audit.images import Labelled
 from metamixup.audit.judge import Judgement
-from metamixup.data.relabel import names_of
+from metamixup.data.image_names import names_of
 from metamixup.trust import Trust
 
 HOW = "by what the run learned of each image while it trained"

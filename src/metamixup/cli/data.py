@@ -50,7 +50,7 @@ def check(
     image_size: ImageSize = None,
     aside: Annotated[Path | None, typer.Option("--set-aside", help="Move damaged files to this folder.")] = None,
 ) -> None:
-    """Count images by class, name damaged files, find images that train and test share. Code 3: some are damaged."""
+    """Count images by class, name damaged files, find images that train and test share. Code 3: some cannot be used."""
     from metamixup.data import load
     from metamixup.data.check import check_folder, check_set, set_aside
     from metamixup.data.known import known_data
@@ -62,19 +62,23 @@ def check(
     if findings.damaged and aside is not None:
         set_aside(root, findings.damaged, aside)
         print(f"moved to {aside}: {len(findings.damaged)}")
-    elif findings.damaged:
+    if findings.too_large or (findings.damaged and aside is None):
         raise typer.Exit(3)
 
 
 def _show(findings: "Findings") -> None:
+    from metamixup.data.folder.files import kinds_of
+
     channels, height, width = findings.shape
     train, test = sum(n for _, n, _ in findings.histogram), sum(n for _, _, n in findings.histogram)
     print(f"{findings.name}: {len(findings.histogram)} classes, images {channels}×{height}×{width}")
     print(f"{train} for training, {test} for testing, {findings.unlabelled} unlabelled")
     print_columns(("class", "training", "test"), [(name, str(a), str(b)) for name, a, b in findings.histogram])
     _list("damaged", list(findings.damaged.values()))
+    if findings.too_large:
+        _list("too large to open", list(findings.too_large.values()))
     if findings.left_out:
-        _list("left out, since only JPEG, PNG and WebP are read", findings.left_out)
+        _list(f"left out, since only JPEG, PNG and WebP are read ({kinds_of(findings.left_out)})", findings.left_out)
     _list("in the test set and in the training set", [f"{b} = {a}" for a, b in findings.duplicates])
 
 

@@ -41,7 +41,7 @@ def predict(
 
 def _listed(images: Iterable[Path]) -> list[Path]:
     """Folders give all images below them; what does not exist is a mistake."""
-    from metamixup.data.folder.tree import image_files
+    from metamixup.data.folder.files import image_files
     from metamixup.errors import UserError
 
     paths: list[Path] = []
@@ -56,7 +56,7 @@ def _listed(images: Iterable[Path]) -> list[Path]:
 
 
 def _row(prediction: "Prediction") -> dict[str, Any]:
-    from metamixup.data.folder.tree import readable
+    from metamixup.data.folder.files import readable
 
     probability = round(prediction.probability, 6)
     return {"file": readable(str(prediction.path)), "class": prediction.label, "probability": probability}

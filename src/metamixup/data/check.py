@@ -9,8 +9,9 @@ from pathlib import Path
 
 from torch import Tensor
 
+from metamixup.data.folder.files import ImageFile
 from metamixup.data.folder.folder import image_shape, parts_of
-from metamixup.data.folder.tree import ImageFile, left_out, scan
+from metamixup.data.folder.tree import left_out, scan
 from metamixup.data.folder.workers import Decoded, decode_all
 from metamixup.data.images import DataSet, ImageSet
 from metamixup.errors import UserError
@@ -19,7 +20,8 @@ from metamixup.errors import UserError
 @dataclass(frozen=True)
 class Findings:
     """histogram: images of each class in the training and the test set; damaged: files by what is wrong with them;
-    duplicates: (training, test) image names; left_out: photos of kinds that are not read."""
+    duplicates: (training, test) image names; left_out: files of kinds that are not read; too_large: sound files that
+    would take too much memory, by what to do about them."""
 
     name: str
     shape: tuple[int, int, int]
@@ -28,11 +30,12 @@ class Findings:
     damaged: dict[Path, str]
     duplicates: list[tuple[str, str]]
     left_out: list[str] = field(default_factory=list)
+    too_large: dict[Path, str] = field(default_factory=dict)
 
 
 def check_set(data: DataSet) -> Findings:
     rest = 0 if data.unlabelled is None else len(data.unlabelled)
-    train, test = ([(f"{part} image {k}", d) for k, d in enumerate(_digests(images))] for part, images in _parts(data))
+    train, test = ([(f"{part} image {k}", d) for k, d in enumerate(digests(images))] for part, images in _parts(data))
     histogram = _histogram(data.classes, data.train.labels.tolist(), data.test.labels.tolist())
     return Findings(data.name, data.shape, histogram, rest, {}, _shared(train, test))
 
@@ -42,15 +45,17 @@ def check_folder(root: Path, image_size: int | None = None) -> Findings:
     tree = scan(root)
     train, test = parts_of(tree)
     files = [*train, *test, *tree.unlabelled]
-    shape = image_shape([file.path for file in files], image_size)
+    shape = image_shape(files, image_size)
     decoded = decode_all([file.path for file in files], shape)
     first, second = decoded[: len(train)], decoded[len(train) : len(train) + len(test)]
     histogram = _histogram(tree.classes, _sound(train, first), _sound(test, second))
     shared = _shared(
         *([(str(d.path.relative_to(root)), d.digest) for d in part if d.digest] for part in (first, second))
     )
-    damaged = {d.path: d.problem for d in decoded if d.problem}
-    return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root))
+    damaged, large = (
+        {d.path: d.problem for d in decoded if d.problem and d.too_large == too_large} for too_large in (False, True)
+    )
+    return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root), large)
 
 
 def set_aside(root: Path, files: Iterable[Path], to: Path) -> None:
@@ -79,7 +84,8 @@ def _parts(data: DataSet) -> list[tuple[str, ImageSet]]:
     return [("training", data.train), ("test", data.test)]
 
 
-def _digests(part: ImageSet) -> list[bytes]:
+def digests(part: ImageSet) -> list[bytes]:
+    """Of the pixels of each image: copies have the same."""
     return [_digest(image) for image in part.images]
 
 

@@ -38,7 +38,7 @@ def glance(name: str, image_size: int | None = None) -> Glance | None:
 def _folder(root: Path, image_size: int | None) -> Glance:
     tree = scan(root)
     train, test = parts_of(tree)
-    files = [file.path for file in (*train, *test, *tree.unlabelled)]
+    files = (*train, *test, *tree.unlabelled)
     return Glance(len(train), len(tree.classes), image_shape(files, image_size), bool(tree.meta))
 
 

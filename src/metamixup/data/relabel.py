@@ -11,43 +11,43 @@ only rows chosen at `random` count: images that were looked at because they are 
 rest, and are those of which the network is most sure.
 """
 
-import csv
-from collections.abc import Sequence
+import re
+from collections import Counter
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from metamixup.data.arrays import label_tensor
+from metamixup.data.folder.files import comparable
 from metamixup.data.formats.npz import array_names, read_npz
+from metamixup.data.image_names import ImageNames, Place
 from metamixup.data.images import DataSet
+from metamixup.data.label_table import CHOSEN, Row, is_table, read_table, read_text
 from metamixup.errors import DataError
-from metamixup.storage import read_record
 
 USUAL = ("labels", "y", "y_train", "targets")
-FILE, LABEL = ("file", "name", "image", "index"), ("label", "class")
-CHOSEN, RANDOM = "chosen", "random"
+RANDOM = "random"
+OF_AN_AUDIT = {"likely", "p(wrong)"}  # columns of its list, which begins with the most suspicious images
+NUMBER = re.compile(r"-?\d{1,18}")
 UNCHANGED = -1
 
 
 def read_labels(path: str, found: DataSet) -> Tensor:
     """(N,) the label of each training image, or UNCHANGED where the file does not name it."""
-    if Path(path.partition(".npz:")[0]).suffix == ".csv":
-        return _from_table(Path(path), found)
-    return _from_archive(path, found)
+    return _from_table(Path(path), found) if is_table(Path(path)) else _from_archive(path, found)
 
 
 def read_names(path: Path, found: DataSet) -> Tensor:
     """(M,) sorted positions of the training images that a list or a table names, as a fair sample of all."""
-    if path.suffix == ".csv":
-        rows = _fair_names(path)
-    else:
-        rows = [line.strip() for line in _text(path).splitlines() if line.strip()]
-    if not rows:
-        raise DataError(f"{path}: names no image")
-    known = _places(found)
-    places = [_place(path, line, name, known) for line, name in enumerate(rows, 1)]
-    return torch.tensor(sorted({position for part, position in places if part == "train"}), dtype=torch.int64)
+    rows = _fair_rows(path) if is_table(path) else _listed(path)
+    known = ImageNames(found)
+    places = [(row, *_place(path, row, known)) for row in rows]
+    trained = [(row, position) for row, part, position in places if part == "train"]
+    if not trained:
+        raise DataError(f"{path}: names test images alone, which no run may train on; name training images for --meta")
+    _check_agree(path, trained, found)
+    return torch.tensor(sorted({position for _, position in trained}), dtype=torch.int64)
 
 
 def label_archive(path: str) -> tuple[Path, str]:
@@ -58,6 +58,8 @@ def label_archive(path: str) -> tuple[Path, str]:
 
 def _from_archive(path: str, found: DataSet) -> Tensor:
     archive, key = label_archive(path)
+    if archive.suffix.lower() != ".npz":
+        raise DataError(f"{archive}: labels are read from a .csv table or an .npz archive; save them as one of these")
     if not archive.is_file():
         raise DataError(f"{archive}: no such file")
     names = array_names(archive)
@@ -73,7 +75,7 @@ def _from_archive(path: str, found: DataSet) -> Tensor:
 def corrected_test_labels(path: str, found: DataSet) -> Tensor:
     """(N,) the labels of the test images, as a table corrects them."""
     labels = found.test.labels.clone()
-    for part, position, label in _table(Path(path), found) if path.endswith(".csv") else ():
+    for part, position, label in _table(Path(path), found) if is_table(Path(path)) else ():
         if part == "test":
             labels[position] = label
     return labels
@@ -89,73 +91,68 @@ def _from_table(path: Path, found: DataSet) -> Tensor:
 
 def _table(path: Path, found: DataSet) -> list[tuple[str, int, int]]:
     """(part, position in it, label) of each row."""
-    numbers = {name: number for number, name in enumerate(found.classes)}
-    rows, known = [], _places(found)
-    for line, (name, label) in enumerate(_rows(path), 2):
-        if label not in numbers and not (label.isdecimal() and int(label) < len(numbers)):
-            raise DataError(f"{path}, line {line}: {label!r} is none of the classes")
-        rows.append((*_place(path, line, name, known), numbers[label] if label in numbers else int(label)))
+    known, classes = ImageNames(found), _Classes(found.classes)
+    return [(*_place(path, row, known), classes.of(path, row)) for row in read_table(path).rows]
+
+
+def _place(path: Path, row: Row, known: ImageNames) -> Place:
+    place = known.find(row.file)
+    if place is None:
+        raise DataError(f"{path}, line {row.line}: {row.file!r} is no training or test image")
+    return place
+
+
+class _Classes:
+    """Classes by their names, or by number: by the same one without its zeros where all names are numbers, else by
+    position."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.by_name = {comparable(name): label for label, name in enumerate(names)}
+        numbers = [str(int(name)) for name in self.by_name if NUMBER.fullmatch(name)]
+        if len(numbers) < len(names):
+            numbers = [str(label) for label in range(len(names))]
+        counts = Counter(numbers)
+        self.by_number = {number: label for label, number in enumerate(numbers) if counts[number] == 1}
+
+    def of(self, path: Path, row: Row) -> int:
+        name = comparable(row.label)
+        label = self.by_name.get(name)
+        if label is None and NUMBER.fullmatch(name):
+            label = self.by_number.get(str(int(name)))
+        if label is None:
+            raise DataError(f"{path}, line {row.line}: {row.label!r} is none of the classes")
+        return label
+
+
+def _listed(path: Path) -> list[Row]:
+    rows = [Row(line, text.strip()) for line, text in enumerate(read_text(path).splitlines(), 1) if text.strip()]
+    if not rows:
+        raise DataError(f"{path}: names no image")
     return rows
 
 
-def _fair_names(path: Path) -> list[str]:
-    names = [name for name, _ in _rows(path, needs_label=False)]
-    head, lines = _lines(path)
-    if CHOSEN not in head:
-        return names
-    fair = [name for name, line in zip(names, lines, strict=True) if line[head.index(CHOSEN) :][:1] == [RANDOM]]
-    if names and not fair:
+def _fair_rows(path: Path) -> list[Row]:
+    table = read_table(path, needs_label=False)
+    suspicious = OF_AN_AUDIT & set(table.columns)
+    if CHOSEN not in table.columns and not suspicious:
+        return table.rows
+    fair = [row for row in table.rows if row.chosen == RANDOM]
+    if not fair:
+        why = "this is an audit's list of them" if suspicious else f"none of its {len(table.rows)} was chosen at random"
         raise DataError(
-            f"{path}: none of its {len(names)} images was chosen at random, so they are no fair sample for --meta; "
-            "decide on some of the page's 'fair sample' too, or leave out --meta"
+            f"{path}: images that were chosen by suspicion are no fair sample for --meta, and {why}; decide on some of "
+            "the audit page's 'fair sample', or leave out --meta"
         )
     return fair
 
 
-def _lines(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The names of the columns, and all rows."""
-    lines = csv.reader(_text(path).splitlines())
-    head = [name.strip().lower() for name in next(lines, [])]
-    return head, [line for line in lines if line]
-
-
-def _rows(path: Path, needs_label: bool = True) -> list[tuple[str, str]]:
-    head, rows = _lines(path)
-    file, label = (next((head.index(name) for name in names if name in head), None) for names in (FILE, LABEL))
-    if file is None or (needs_label and label is None):
-        raise DataError(f"{path}: needs the columns file{' and label' * needs_label} in its first line, not {head}")
-    for number, row in enumerate(rows, 2):
-        if len(row) <= max(file, label or 0):
-            raise DataError(f"{path}, line {number}: has {len(row)} columns, the first line has {len(head)}")
-    return [(_plain(row[file]), "" if label is None else _plain(row[label])) for row in rows]
-
-
-def _plain(text: str) -> str:
-    """Without the apostrophe that keeps a spreadsheet from taking a name for a formula."""
-    text = text.strip()
-    return text[1:] if text.startswith("'") and text[1:2] in tuple("=+-@") else text
-
-
-def _text(path: Path) -> str:
-    try:
-        return read_record(path, "utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise DataError(f"{path}: cannot be read as text ({problem})") from problem
-
-
-def names_of(found: DataSet) -> Sequence[str]:
-    """Of the training images: their files, or `train/17`."""
-    return found.train.names or [f"train/{k}" for k in range(len(found.train))]
-
-
-def _place(path: Path, line: int, name: str, known: dict[str, tuple[str, int]]) -> tuple[str, int]:
-    """The part of the data that an image belongs to, and its position there."""
-    for spelled in (name, f"train/{name}", name.removeprefix("train/")):
-        if spelled in known:
-            return known[spelled]
-    raise DataError(f"{path}, line {line}: {name!r} is no training or test image")
-
-
-def _places(found: DataSet) -> dict[str, tuple[str, int]]:
-    test = {name: ("test", k) for k, name in enumerate(found.test.names or ())}
-    return test | {name: ("train", k) for k, name in enumerate(names_of(found))}
+def _check_agree(path: Path, trained: list[tuple[Row, int]], found: DataSet) -> None:
+    """Who vouches for an image means the label that stands beside it."""
+    classes = _Classes(found.classes)
+    for row, position in trained:
+        given, own = classes.of(path, row) if row.label else None, int(found.train.labels[position])
+        if given is not None and given != own:
+            raise DataError(
+                f"{path}, line {row.line}: {row.file!r} is {found.classes[given]!r} there, but "
+                f"{found.classes[own]!r} in the data; to train with the table's labels give it as --labels too"
+            )

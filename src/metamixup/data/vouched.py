@@ -5,11 +5,16 @@ from pathlib import Path
 
 import torch
 
+from metamixup.data.check import digests
+from metamixup.data.folder.files import ImageFile, files_fingerprint, readable
 from metamixup.data.folder.packed import packed
-from metamixup.data.folder.tree import files_fingerprint, readable, scan_vouched
+from metamixup.data.folder.tree import scan_vouched
+from metamixup.data.image_names import names_of
 from metamixup.data.images import DataSet, ImageSet
-from metamixup.data.relabel import names_of, read_names
+from metamixup.data.relabel import read_names
 from metamixup.errors import DataError
+
+NAMED = 20  # copies of one message
 
 
 def with_vouched(found: DataSet, source: Path) -> DataSet:
@@ -20,14 +25,48 @@ def with_vouched(found: DataSet, source: Path) -> DataSet:
 
 
 def _added(found: DataSet, folder: Path) -> DataSet:
+    if folder.resolve() == Path(found.name).resolve():
+        raise DataError(_in_data(folder, "the data itself"))
     files = scan_vouched(folder, found.classes)
+    _refuse_own(found, folder, files)
     images = packed(folder, [file.path for file in files], files_fingerprint(folder, files), found.shape, None)
     if images is None or not isinstance(found.train.images, torch.Tensor) or found.train.images.dtype != images.dtype:
         raise DataError(f"{folder}: a folder can only be added to images of bytes that the cache has room for")
     names = tuple(readable(f"{folder.name}/{file.path.relative_to(folder).as_posix()}") for file in files)
     labels = torch.tensor([file.label for file in files], dtype=torch.int64)
-    train = _joined(found, ImageSet(images, labels, names))
+    added = ImageSet(images, labels, names)
+    _refuse_copies(found, folder, added)
+    train = _joined(found, added)
     return replace(found, train=train, vouched_for=torch.arange(len(found.train), len(train)))
+
+
+def _refuse_own(found: DataSet, folder: Path, files: list[ImageFile]) -> None:
+    """Images of the data would be there twice, those of its test set in training, too."""
+    root, own = Path(found.name).resolve(), {*(found.train.names or ()), *(found.test.names or ())}
+    for file in files:
+        path = file.path.resolve()
+        if path.is_relative_to(root) and (name := readable(path.relative_to(root).as_posix())) in own:
+            raise DataError(_in_data(folder, f"in the data already, {name} among its images"))
+
+
+def _in_data(folder: Path, where: str) -> str:
+    return (
+        f"{folder}: is {where}; vouch for images of the data by a list of their names (--meta LIST.txt), or leave out "
+        "--meta where they lie in the data's own meta/"
+    )
+
+
+def _refuse_copies(found: DataSet, folder: Path, added: ImageSet) -> None:
+    names = found.test.names or [f"test image {k}" for k in range(len(found.test))]
+    tested = dict(zip(digests(found.test), names, strict=True))
+    pairs = zip(added.names or (), digests(added), strict=True)
+    copies = [f"{name} = {tested[digest]}" for name, digest in pairs if digest in tested]
+    if copies:
+        more = f" and {len(copies) - NAMED} more" if len(copies) > NAMED else ""
+        raise DataError(
+            f"{folder}: {len(copies)} of its {len(added)} images are copies of test images, on which no run may train: "
+            f"{', '.join(copies[:NAMED])}{more}; take them out of the folder"
+        )
 
 
 def _joined(found: DataSet, added: ImageSet) -> ImageSet:

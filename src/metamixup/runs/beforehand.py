@@ -5,6 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from metamixup.data import DataSet
+from metamixup.data.folder.files import kinds_of
 from metamixup.data.folder.tree import left_out
 from metamixup.engine.training import Training
 from metamixup.settings.schema import Settings
@@ -15,8 +16,7 @@ NAMED = 5  # classes of one sentence
 def told_before(settings: Settings, training: Training, found: DataSet) -> Iterator[str]:
     root, budget, labels = Path(settings.data), settings.ssl.labels, training.about["labels"]
     if root.is_absolute() and root.is_dir() and (others := left_out(root)):
-        photos = f"1 photo, {others[0]}" if len(others) == 1 else f"{len(others)} photos, {others[0]} among them"
-        yield f"left out, since only JPEG, PNG and WebP are read: {photos}"
+        yield f"left out, since only JPEG, PNG and WebP are read: {kinds_of(others)} (as {others[0]})"
     yield from _names_alike(found.classes)
     yield from _untested(found)
     if budget is not None and labels != budget:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from metamixup.data.folder.decode import decode, probe, without_pillow_warnings
+from metamixup.data.folder.decode import TooLarge, decode, probe, without_pillow_warnings
 from metamixup.errors import DataError
 
 
@@ -120,7 +120,7 @@ def png_of(width, height, colour=2, depth=8):
     )
 
 
-@pytest.mark.parametrize("size", [(60_000, 60_000), (5_000, 5_000), (2**31 - 1, 2**31 - 1)])
+@pytest.mark.parametrize("size", [(60_000, 60_000), (12_000, 8_000), (2**31 - 1, 2**31 - 1)])
 def test_a_bomb_is_refused_by_its_header(tmp_path, size):
     (tmp_path / "bomb.png").write_bytes(png_of(*size))
     with without_pillow_warnings():
@@ -130,7 +130,8 @@ def test_a_bomb_is_refused_by_its_header(tmp_path, size):
 @pytest.mark.parametrize(
     ("form", "mode", "side"), [("PNG", "RGB", 3700), ("PNG", "LA", 2100), ("WEBP", "RGB", 1700), ("JPEG", "CMYK", 2500)]
 )
-def test_the_largest_images_that_are_let_in_keep_to_the_bound(tmp_path, form, mode, side):
+def test_the_largest_images_that_are_let_in_keep_to_the_bound(tmp_path, monkeypatch, form, mode, side):
+    monkeypatch.setenv("METAMIXUP_IMAGE_MB", "56")
     image = Image.new(mode, (side, side))
     path = tmp_path / "large"
     path.write_bytes(encoded(image, form, **({"progressive": True} if form == "JPEG" else {})))
@@ -138,12 +139,33 @@ def test_the_largest_images_that_are_let_in_keep_to_the_bound(tmp_path, form, mo
     assert peak_memory(lambda: decode(path, 32, 3)) <= 2 * path.stat().st_size + 64 * 2**20
 
 
-def test_more_memory_can_be_allowed(monkeypatch):
+@pytest.mark.parametrize(("form", "size"), [("JPEG", (4000, 3000)), ("WEBP", (2400, 1800))])
+def test_photos_of_telephones_are_opened(form, size):
+    content = encoded(Image.new("RGB", size), form, **({"progressive": True} if form == "JPEG" else {}))
+    assert rgb(content).shape == (3, 8, 8)
+
+
+def test_a_hundred_megapixels_are_opened_where_the_file_has_the_weight_of_a_photo():
+    bomb = png_of(12_000, 8_000)
+    with without_pillow_warnings(), pytest.raises(TooLarge, match=r"12000×8000 pixels.*METAMIXUP_IMAGE_MB=367"):
+        rgb(bomb)
+    with without_pillow_warnings(), pytest.raises(DataError, match=r"truncated|broken") as caught:
+        rgb(bomb + bytes(400_000))
+    assert not isinstance(caught.value, TooLarge)
+
+
+def test_the_memory_that_is_allowed_can_be_set(monkeypatch):
     content = encoded(Image.new("RGB", (2000, 2000)), "WEBP")
-    with pytest.raises(DataError, match="METAMIXUP_IMAGE_MB=69"):
+    monkeypatch.setenv("METAMIXUP_IMAGE_MB", "68")
+    with pytest.raises(TooLarge, match="METAMIXUP_IMAGE_MB=69"):
         rgb(content)
     monkeypatch.setenv("METAMIXUP_IMAGE_MB", "69")
     assert rgb(content).shape == (3, 8, 8)
+
+
+def test_what_pillow_takes_for_a_bomb_is_too_large_and_not_damaged():
+    with without_pillow_warnings(), pytest.raises(TooLarge, match="make the image smaller"):
+        rgb(png_of(60_000, 60_000))
 
 
 SOUND = [encoded(picture(20, 14), form) for form in ("PNG", "JPEG", "WEBP")]
@@ -159,7 +181,8 @@ ORIENTED[0x0112] = 6
         damaged(encoded(picture(20, 14), "JPEG", progressive=True, exif=ORIENTED)),
     )
 )
-def test_any_bytes_give_a_square_or_an_error(tmp_path, content):
+def test_any_bytes_give_a_square_or_an_error(tmp_path, monkeypatch, content):
+    monkeypatch.setenv("METAMIXUP_IMAGE_MB", "56")
     with without_pillow_warnings():
         found = data_or_error(lambda path: decode(path, 8, 3), tmp_path / "fuzzed", content)
     assert found is None or found.shape == (3, 8, 8)

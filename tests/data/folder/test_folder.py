@@ -11,7 +11,8 @@ from data.formats import encoded, picture, write_photos
 
 from metamixup import data
 from metamixup.data.folder import packed as cache
-from metamixup.data.folder.folder import load_folder
+from metamixup.data.folder.files import files_of
+from metamixup.data.folder.folder import image_shape, load_folder
 from metamixup.data.folder.streamed import StreamedImages
 from metamixup.data.subset import take_subset
 from metamixup.errors import DataError
@@ -77,6 +78,26 @@ def test_parts_and_unlabelled_images(tmp_path):
 def test_the_shape_without_a_wish(tmp_path, width, height, mode, shape):
     write_photos(tmp_path / "p", count=2, width=width, height=height, mode=mode)
     assert data.load(tmp_path / "p").shape == shape
+
+
+@pytest.mark.parametrize("odd", [picture(28, 28), picture(30, 28, "L")])
+def test_one_other_image_among_many_decides_on_the_shape(tmp_path, odd):
+    """Of so many, every other one would be read if a few were taken for all."""
+    write_photos(tmp_path / "p", count=64, width=28, height=28, mode="L")
+    assert load_folder(tmp_path / "p").shape == (1, 28, 28)
+    (tmp_path / "p" / "dog" / "62.png").write_bytes(encoded(odd))
+    expected = (3, 28, 28) if odd.mode == "RGB" else (1, 64, 64)
+    assert load_folder(tmp_path / "p").shape == expected
+
+
+def test_headers_are_read_no_further_than_they_matter(tmp_path, monkeypatch):
+    write_photos(tmp_path / "p", count=3)
+    files, asked = files_of(tmp_path / "p", 0), []
+    monkeypatch.setattr("metamixup.data.folder.folder.probe", lambda path: asked.append(path) or (40, 30, False))
+    assert image_shape(files, None) == (3, 64, 64)
+    assert len(asked) == 1
+    assert image_shape(files, None) == (3, 64, 64)
+    assert len(asked) == 1
 
 
 def test_the_second_time_nothing_is_decoded(photos, monkeypatch):

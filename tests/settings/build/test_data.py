@@ -94,7 +94,7 @@ def test_without_a_meta_set_only_policies_that_need_none(tmp_path):
 
 def test_a_folder_that_is_vouched_for_joins_the_training_images(tmp_path):
     write_photos(tmp_path / "photos", count=10)
-    write_photos(tmp_path / "vouched", count=2)
+    write_photos(tmp_path / "vouched", count=2, width=41)
     found, parts = split_of(tmp_path / "photos", **{"meta.source": str(tmp_path / "vouched")})
     assert len(parts.meta) == 4
     assert len(parts.train) == len(found.train) == 20

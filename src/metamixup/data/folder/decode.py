@@ -10,15 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from metamixup.data.formats.reading import SLACK
 from metamixup.errors import DataError
 
 FORMATS = ("JPEG", "PNG", "WEBP")
-SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".jfi", ".pjpeg", ".pjp", ".png", ".webp"})
 TRANSPARENT = "transparency"  # pillow's name for the one value of a PNG that is see-through
 WIDE = ("I;16", "I;16B", "I;16L", "I")
 VARIABLE = "METAMIXUP_IMAGE_MB"
+ORDINARY = 256 * 2**20  # what any image may take: a progressive JPEG of 42 megapixels does
+LARGEST = 640 * 2**20  # what one of a plausible weight may: 100 megapixels
+PLAUSIBLE = 1000  # bytes of memory for each byte of the file; photos need 20 to 300 of them, bombs far more
 GREY = ("1", "L", "LA", *WIDE)
+
+
+class TooLarge(DataError):
+    """A sound image, for all one can see, that would take more memory than is allowed."""
 
 
 def decode(source: Path | bytes, size: int, channels: int, name: str | None = None) -> np.ndarray:
@@ -32,6 +38,8 @@ def decode(source: Path | bytes, size: int, channels: int, name: str | None = No
     except DataError:
         raise
     except Exception as problem:  # pillow's decoders have many errors for damaged bytes
+        if type(problem).__name__ == "DecompressionBombError":  # pillow's own bound, of 179 megapixels
+            raise TooLarge(f"{name}: too large to open ({problem}); make the image smaller") from problem
         raise DataError(f"{name}: cannot be read as an image ({_short(problem)})") from problem
 
 
@@ -81,17 +89,17 @@ def _check_memory(image: Any, full: tuple[int, int], length: int, name: str) -> 
         needed = pixels * 18
     elif image.info.get("progressive"):
         needed += full[0] * full[1] * 2 * len(image.getbands())  # the coefficients of the whole image at once
-    if needed > 2 * length + _spare():
-        raise DataError(
+    if needed > 2 * length + _spare(length):
+        raise TooLarge(
             f"{name}: {full[0]}×{full[1]} pixels in a file of {length:,} bytes would take {needed / 2**20:,.0f} MB "
             f"to open; make the image smaller, or allow more with ${VARIABLE}={needed // 2**20 + 1}"
         )
 
 
-def _spare() -> int:
-    """What an image may take beyond twice its file's size."""
+def _spare(length: int) -> int:
+    """What an image may take beyond twice its file's size: a few bytes that promise a huge image are a bomb."""
     given = os.environ.get(VARIABLE, "")
-    return int(given) * 2**20 if given.isdecimal() else SLACK
+    return int(given) * 2**20 if given.isdecimal() else min(LARGEST, max(ORDINARY, PLAUSIBLE * length))
 
 
 def _plain(image: Any) -> Any:

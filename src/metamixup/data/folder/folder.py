@@ -1,6 +1,8 @@
 """A data set from a folder of images by class, decoded once into a packed cache, or streamed where none fits."""
 
-from itertools import pairwise
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain, pairwise
 from pathlib import Path
 
 import torch
@@ -8,9 +10,10 @@ from torch import Tensor
 
 from metamixup.data.arrays import SPLIT_SEED, TEST_SHARE
 from metamixup.data.folder.decode import probe, without_pillow_warnings
+from metamixup.data.folder.files import ImageFile, files_fingerprint, readable
 from metamixup.data.folder.packed import packed
 from metamixup.data.folder.streamed import StreamedImages
-from metamixup.data.folder.tree import ImageFile, Tree, files_fingerprint, readable, scan
+from metamixup.data.folder.tree import Tree, scan
 from metamixup.data.folder.workers import Progress
 from metamixup.data.images import DataSet, ImageSet, may_flip, statistics
 from metamixup.data.splits import stratified_test
@@ -33,7 +36,7 @@ def load_folder(
     tree = scan(root)
     train, test = parts_of(tree)
     files = [*train, *test, *tree.unlabelled]
-    shape = image_shape([file.path for file in files], image_size)
+    shape = image_shape(files, image_size)
     mark = files_fingerprint(root, files)
     paths = [file.path for file in files]
     images = packed(root, paths, mark, shape, progress)
@@ -71,16 +74,30 @@ def parts_of(tree: Tree) -> tuple[list[ImageFile], list[ImageFile]]:
     return [*first, *tree.meta], second
 
 
-def image_shape(files: list[Path], image_size: int | None) -> tuple[int, int, int]:
-    """(C, H, W) from the headers of a few files, evenly spaced."""
+def image_shape(files: Iterable[ImageFile], image_size: int | None) -> tuple[int, int, int]:
+    """(C, H, W) from the headers of the files."""
+    size = image_size
+    colour, sides = _seen(tuple(files), image_size is not None)
+    if size is None:
+        native = next(iter(sides)) if len(sides) == 1 else DEFAULT_SIZE
+        size = max(native, SMALLEST) if native <= LARGEST_NATIVE else DEFAULT_SIZE
+    if not 1 <= size <= 4096:
+        raise DataError(f"the image size lies between 1 and 4096 pixels, not {size}")
+    return 3 if colour or not sides else 1, size, size
+
+
+@lru_cache(4)  # a run asks before its settings are complete, and again when it loads the images
+def _seen(files: tuple[ImageFile, ...], sized: bool) -> tuple[bool, frozenset[int]]:
+    """Is there an image in colour, and how long are the sides? Read as far as it matters: one photo in colour or of
+    another size, however late it comes, decides; of 50,000 alike headers take four seconds."""
+    colour, sides = False, set[int]()
+    first = files[:: -(-len(files) // PROBED)]  # where there are differences, a few from everywhere show them
     with without_pillow_warnings():
-        headers = [probe(path) for path in files[:: -(-len(files) // PROBED)]]
-    found = [header for header in headers if header is not None]
-    channels = 1 if found and all(grey for _, _, grey in found) else 3
-    if image_size is None:
-        sides = {side for width, height, _ in found for side in (width, height)}
-        native = sides.pop() if len(sides) == 1 else DEFAULT_SIZE
-        image_size = max(native, SMALLEST) if native <= LARGEST_NATIVE else DEFAULT_SIZE
-    if not 1 <= image_size <= 4096:
-        raise DataError(f"the image size lies between 1 and 4096 pixels, not {image_size}")
-    return channels, image_size, image_size
+        for header in (probe(file.path) for file in chain(first, files)):
+            if header is None:
+                continue
+            sides |= set(header[:2])
+            colour |= not header[2]
+            if colour and (sized or len(sides) > 1 or max(sides) > LARGEST_NATIVE):
+                break
+    return colour, frozenset(sides)

@@ -94,9 +94,11 @@ def _stop_at_damage(root: Path, images: list[Decoded]) -> None:
     failed = [image.problem for image in images if image.problem]
     if failed:
         more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
+        told = f"{len(failed)} of {len(images)} images cannot be used: {'; '.join(failed[:5])}{more}"
+        if all(image.too_large for image in images if image.problem):
+            raise DataError(told)
         raise DataError(
-            f"{len(failed)} of {len(images)} images cannot be used: {'; '.join(failed[:5])}{more}. "
-            "To go on without them, move them out of the folder: "
+            f"{told}. To go on without those that are damaged, move them out of the folder: "
             f"metamixup data check {shlex.quote(str(root))} --set-aside damaged"
         )
 

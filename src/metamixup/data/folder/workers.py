@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from metamixup.data.folder.decode import decode, without_pillow_warnings
+from metamixup.data.folder.decode import TooLarge, decode, without_pillow_warnings
 from metamixup.errors import DataError
 
 PER_TASK = 32
@@ -28,11 +28,12 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class Decoded:
-    """What became of one file: the digest of its pixels, or what was wrong with it."""
+    """What became of one file: the digest of its pixels, or what was wrong with it, which may be its size alone."""
 
     path: Path
     digest: bytes = b""
     problem: str = ""
+    too_large: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Task:
         try:
             pixels = decode(path, self.shape[1], self.shape[0]).tobytes()
         except DataError as problem:
-            return Decoded(path, problem=str(problem))
+            return Decoded(path, problem=str(problem), too_large=isinstance(problem, TooLarge))
         if self.target is not None:
             os.pwrite(self.target, pixels, position * len(pixels))
         return Decoded(path, hashlib.blake2b(pixels, digest_size=16).digest())

@@ -15,7 +15,7 @@ import torch
 
 from metamixup.data.arrays import label_tensor, with_test_split
 from metamixup.data.folder.decode import decode, probe, without_pillow_warnings
-from metamixup.data.folder.tree import readable
+from metamixup.data.folder.files import readable
 from metamixup.data.images import DataSet, ImageSet, statistics
 from metamixup.errors import DataError, unknown
 

@@ -1,0 +1,60 @@
+"""The images of a data set by the names that people and other programs give them."""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from metamixup.data.folder.files import comparable
+from metamixup.data.folder.layout import TRAIN
+from metamixup.data.images import DataSet
+
+Place = tuple[str, int]  # the part of the data that an image belongs to, and its position there
+
+
+def names_of(found: DataSet) -> Sequence[str]:
+    """Of the training images: their files, or `train/17`."""
+    return found.train.names or [f"train/{k}" for k in range(len(found.train))]
+
+
+class ImageNames:
+    """Where images lie, by their path in the data folder, with it or without `train/`, by an absolute path or one that
+    leads to the folder, with slashes of either kind and in any form of Unicode."""
+
+    def __init__(self, found: DataSet) -> None:
+        test: dict[str, Place] = {name: ("test", k) for k, name in enumerate(found.test.names or ())}
+        self.exact: dict[str, Place] = test | {name: ("train", k) for k, name in enumerate(names_of(found))}
+        self.root = Path(found.name).absolute()
+        first = names_of(found)[0].partition("/")[0]
+        self.train = f"{first if first.lower() in TRAIN else TRAIN[0]}/"
+
+    def find(self, name: str) -> Place | None:
+        """Names as they stand come first: a class may be called like the folder itself."""
+        return self._among(self.exact, name) or next(filter(None, map(self._alike, self._spellings(name))), None)
+
+    def _alike(self, name: str) -> Place | None:
+        return self._among(self._comparable, name)
+
+    def _among(self, known: dict[str, Place], name: str) -> Place | None:
+        """With the folder of the training images, which may be called Training/, or without."""
+        bare = name.removeprefix("train/")
+        spellings = (name, self.train + name, bare, self.train + bare)
+        return next((known[spelled] for spelled in spellings if spelled in known), None)
+
+    @cached_property
+    def _comparable(self) -> dict[str, Place]:
+        return {comparable(name): place for name, place in self.exact.items()}
+
+    def _spellings(self, name: str) -> Iterator[str]:
+        """The path in the data folder that may be meant."""
+        path = PurePosixPath(comparable(name.replace("\\", "/")))
+        yield str(path)
+        whole = PurePosixPath(os.path.abspath(path))
+        for root in (self.root, self.root.resolve()):
+            above = PurePosixPath(comparable(root.as_posix()))
+            if whole.is_relative_to(above):
+                yield str(whole.relative_to(above))
+            # As it was written in another working directory, from which the folder's path began later.
+            for count in range(1, len(path.parts)):
+                if above.parts[-count:] == path.parts[:count]:
+                    yield "/".join(path.parts[count:])
