@@ -16,6 +16,7 @@ from metamixup.errors import UserError
 from metamixup.runs.beforehand import told_before
 from metamixup.runs.gallery import write_gallery
 from metamixup.runs.lost_classes import lost_classes
+from metamixup.runs.new_folder import check_new, refuse_other
 from metamixup.runs.saved import load_weights, save_split, save_whitening
 from metamixup.runs.temperature import temperature
 from metamixup.settings.build import build_data, build_model, build_training, test_set
@@ -30,13 +31,13 @@ def begin(
 
     Everything is built before the first file is written: a mistake in the settings leaves no trace.
     """
-    world.agreed(lambda: _refuse_other(folder))
+    world.agreed(lambda: check_new(folder, settings))
     go = _prepared(folder, settings, listeners, interrupt)
     with ExitStack() as held:
 
         def take() -> None:
             held.enter_context(folder.locked())
-            _refuse_other(folder)  # another process may have been faster
+            refuse_other(folder)  # another process may have been faster
             write_config(folder.config, settings)
 
         world.agreed(take)
@@ -74,13 +75,6 @@ def _found(folder: RunFolder, given: dict[str, Any]) -> dict[str, Any] | None:
     if problem:
         raise UserError(f"--resume: {problem} ({folder.config}); drop it or choose another --out")
     return {"settings": stored.model_dump(), "summary": folder.read_summary() if folder.finished else None}
-
-
-def _refuse_other(folder: RunFolder) -> None:
-    if folder.root.exists() and not folder.root.is_dir():
-        raise UserError(f"{folder.root} is a file; choose another --out")
-    if folder.holds_run:
-        raise UserError(f"{folder.root} already holds a run; go on with --resume or choose another --out")
 
 
 def _prepared(
