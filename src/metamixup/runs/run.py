@@ -14,6 +14,7 @@ from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
 from metamixup.errors import UserError
 from metamixup.runs.beforehand import told_before
+from metamixup.runs.data_again import data_again, located
 from metamixup.runs.gallery import write_gallery
 from metamixup.runs.lost_classes import lost_classes
 from metamixup.runs.new_folder import check_new, refuse_other
@@ -136,14 +137,13 @@ def _decoding(listeners: Sequence[Listener], interrupt: Interrupt | None) -> Pro
     return progress
 
 
-def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:
-    """Scores of a finished run's weights on its test set."""
+def evaluate_run(folder: RunFolder, data_dir: str | None = None, data: str | None = None) -> dict[str, float]:
+    """Scores of a finished run's weights on its test set. `data`: where the user's own images lie now."""
     if not folder.config.exists():
         raise UserError(f"{folder.root} is no run folder: it has no config.toml")
-    settings = read_config(folder.config)
-    settings = settings.model_copy(update={"data_dir": data_dir or settings.data_dir})
+    settings = located(read_config(folder.config), data, data_dir)
     runtime = Runtime(settings.threads, settings.precision, settings.device)
-    found = build_data(settings)
+    found = data_again(folder, settings)
     model = build_model(settings, found)
     load_weights(model, folder)
     runtime.adopt(model)
