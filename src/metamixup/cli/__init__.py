@@ -18,6 +18,7 @@ LAUNCHER_NUMBERS = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "MASTER_PORT"),
     *("TORCHELASTIC_MAX_RESTARTS", "METAMIXUP_MEETING_SECONDS", "METAMIXUP_PARENT"),
 )
+IN_FILES = ("train", "reproduce", "study", "export", "report")  # whose results are files, whatever they print
 NO_HOME = "'~' stands for no folder here (no HOME, or no such user); write the whole path"
 
 
@@ -26,7 +27,20 @@ def main(arguments: list[str] | None = None) -> None:
     from metamixup.cli.output import steady_output
 
     steady_output()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    arguments = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_unless_lost(run(arguments), arguments))
+
+
+def _unless_lost(code: int, arguments: list[str]) -> int:
+    """The exit code, but 2 where standard output was the result and a full disk took it."""
+    sys.stdout.flush()
+    lost: OSError | None = getattr(sys.stdout, "lost", None)
+    if lost is None:
+        return code
+    elsewhere = bool(arguments) and arguments[0] in IN_FILES
+    kind = "note" if elsewhere else "error"
+    _tell(f"{kind}: standard output could not be written to its end ({lost.strerror}); the rest of it is lost", 2)
+    return 2 if code in (0, 3) and not elsewhere else code
 
 
 def run(arguments: list[str]) -> int:
