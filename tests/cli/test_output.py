@@ -71,11 +71,6 @@ def test_output_that_nobody_wants_is_none_that_is_lost(monkeypatch, capsys, numb
     assert capsys.readouterr().err == ""
 
 
-def test_an_empty_out_is_refused(capsys):
-    assert run(["train", "--out", ""]) == 2
-    assert "--out is empty" in capsys.readouterr().err
-
-
 def test_a_byte_order_mark_and_a_precision_without_quotes_are_taken(tmp_path):
     from metamixup.settings.config import read_toml
     from metamixup.settings.resolve import parse_assignment, resolve

@@ -63,6 +63,7 @@ def _carry_out(arguments: list[str]) -> int:
         with needing("cli"):
             from metamixup.cli.app import app
         _check_environment()
+        _refuse_empty(arguments)
         return int(app([_from_home(argument) for argument in arguments], standalone_mode=False) or 0)
     except UserError as error:
         return 2 if type(error).__name__ == "ToldElsewhere" else _tell(f"error: {error}", 2)
@@ -78,6 +79,17 @@ def _check_environment() -> None:
         text = os.environ.get(name, "0")
         if not (text.isascii() and text.isdigit()):
             raise UserError(f"the environment says {name}={text!r}, which is no number; unset it, or mend the launcher")
+
+
+def _refuse_empty(arguments: list[str]) -> None:
+    """An empty path would stand for the current folder; what is empty is most often a variable of the shell."""
+    from metamixup.errors import UserError
+
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "=", argument)
+        if equals and not value.strip():
+            name = option or (before if before.startswith("--") and before != "--" else "an argument")
+            raise UserError(f"{name} is empty; give a value or leave it out (is a variable of the shell not set?)")
 
 
 def _from_home(argument: str) -> str:
