@@ -59,6 +59,31 @@ def test_mistakes(line, tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("option", ["--out", "--data", "--meta", "--labels", "--data-dir", "--weights"])
+def test_an_empty_value_is_not_the_current_folder(tmp_path, monkeypatch, capsys, option):
+    monkeypatch.chdir(tmp_path)
+    for given in ([option, ""], [option, " "], [f"{option}="]):
+        assert run(["train", *given, "--epochs", "1"]) == 2
+        assert f"{option} is empty" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "line", [["predict", "", "x.png"], ["predict", "run", ""], ["predict", "run", "--", ""], ["evaluate", ""]]
+)
+def test_an_empty_argument_is_not_the_current_folder(capsys, line):
+    assert run(line) == 2
+    assert "an argument is empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["data", "meta.source", "labels"])
+def test_an_empty_setting_is_not_the_current_folder(tmp_path, capsys, key):
+    (tmp_path / "c.toml").write_text(f'{key} = ""')
+    for given in (["--config", str(tmp_path / "c.toml")], ["--set", f"{key}="]):
+        assert run(["train", *given]) == 2
+        assert f"{key} is empty" in capsys.readouterr().err
+
+
 def test_a_config_file_that_is_not_toml(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.toml").write_text("epochs: 3")

@@ -1,6 +1,8 @@
 """`metamixup export`: every form agrees with the trained model."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,15 @@ def test_agrees_with_the_trained_model_and_brings_a_card(form, folder, capsys):
     space["pixels"] = pixels.numpy() if form == "onnx" else pixels
     exec("import metamixup.models\n" + code, space)
     np.testing.assert_allclose(torch.as_tensor(space["logits"]).detach(), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["safetensors", "onnx", "pt2"])
+def test_an_export_that_succeeds_says_nothing_else(form, folder):
+    """As a process of its own: the exporter speaks once in each."""
+    command = [sys.executable, "-m", "metamixup", "export", str(folder.root), "--format", form]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == ""
 
 
 def test_says_what_is_wrong(folder, tmp_path, monkeypatch, capsys):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 import shutil
 
 import pytest
@@ -79,6 +80,24 @@ def test_unreadable_images_are_reported_and_skipped(trained, dark, tmp_path, cap
     assert "void.png: the file is empty" in told.err
     assert "-dark.png" in told.out
     assert "bad" not in told.out
+
+
+def test_photos_of_kinds_that_are_not_read_are_counted_and_skipped(trained, dark, tmp_path, capsys):
+    for name in ("a.HEIC", "b.heic", "c.gif", "notes.txt"):
+        (tmp_path / name).write_bytes(b"photo")
+    assert run(["predict", str(trained), str(tmp_path)]) == 3
+    told = capsys.readouterr()
+    assert f"skipped: {tmp_path}: 1 .gif and 2 .heic, since only JPEG, PNG and WebP are read\n" in told.err
+    assert "-dark.png" in told.out
+    dark.unlink()
+    assert run(["predict", str(trained), str(tmp_path)]) == 2
+    assert "(1 .gif and 2 .heic, since" in capsys.readouterr().err
+
+
+def test_a_pipe_is_no_image(trained, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.png")
+    assert run(["predict", str(trained), str(tmp_path / "pipe.png")]) == 2
+    assert "pipe.png is no ordinary file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", ["missing.jpg", "empty"])

@@ -1,10 +1,13 @@
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
+from metamixup.analysis.records import Records
 from metamixup.cli import run
 from metamixup.cli.sparkline import sparkline
+from metamixup.cli.watch import state
 from metamixup.engine.records.run_folder import RunFolder
 
 CONFIG = 'data = "digits"\nmodel = "cnn3"\nmethod = "mixup"\nepochs = 5\n'
@@ -33,6 +36,7 @@ def test_a_run_of_another_process_is_followed(folder, capsys):
 def test_a_run_that_stopped_says_how_to_go_on(folder, capsys):
     (folder / ".lock").write_text(f"{os.getpid()}\n")  # the number of a process that lives, but holds no lock
     assert "train --resume --out" in seen(folder, capsys)
+    assert state(Records(Path("my run")))[1].endswith("--out 'my run'")
 
 
 def test_numbers_that_are_none_do_not_stop_the_view(folder, capsys):

@@ -11,6 +11,7 @@ from engine.toy_runs import STEPS, Stop, StopAt, run, toy_training
 from metamixup.engine import checkpoint
 from metamixup.engine.divergence import Diverged
 from metamixup.engine.interrupt import Interrupt, Interrupted
+from metamixup.engine.loop import spans
 from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.errors import UserError
@@ -257,6 +258,39 @@ def test_records_that_no_checkpoint_can_repeat_are_evaluated_again(tmp_path, who
     summary = run(toy_training(), tmp_path / "run")
     before = json.loads((whole / "summary.json").read_text())
     assert (summary["test_error"], summary["test_nll"]) == (before["test_error"], before["test_nll"])
+
+
+def test_every_lost_record_that_no_checkpoint_can_repeat_is_named(tmp_path):
+    with pytest.raises(Stop):
+        run(toy_training(epochs=5), tmp_path, StopAt(4 * STEPS + 2))
+    metrics = tmp_path / "metrics.jsonl"
+    lines = metrics.read_bytes().splitlines(keepends=True)
+    metrics.write_bytes(lines[0])
+    for path in sorted((tmp_path / "checkpoints").iterdir())[:-1]:
+        path.unlink()
+    listener = StopAt()
+    run(toy_training(epochs=5), tmp_path, listener)
+    told = [text for text in listener.said if "lost" in text]
+    assert told == [
+        "records were lost for good, since no checkpoint repeats their epochs: 2–3",
+        "the record of epoch 4 was lost; it is evaluated again",
+    ]
+    assert [line["epoch"] for line in read_lines(metrics)] == [1, 4, 5]
+
+
+def test_records_lost_before_the_middle_of_an_epoch_are_named(tmp_path):
+    with pytest.raises(Stop):
+        run(toy_training(checkpoint_minutes=1e-9), tmp_path, StopAt(2 * STEPS + 3))
+    (tmp_path / "metrics.jsonl").unlink()
+    listener = StopAt()
+    run(toy_training(), tmp_path, listener)
+    assert [text for text in listener.said if "lost" in text] == [
+        "records were lost for good, since no checkpoint repeats their epochs: 1–2"
+    ]
+
+
+def test_spans_of_numbers():
+    assert spans([1, 2, 3, 7, 9, 10]) == "1–3, 7, 9–10"
 
 
 def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):

@@ -6,9 +6,11 @@ import shutil
 import pytest
 from invented import write_run
 
+from metamixup.analysis.records import read_run
 from metamixup.errors import UserError
 from metamixup.report import write_page
 from metamixup.report.lambdas import MOST_CELLS, last_to_see
+from metamixup.report.run import run_context
 
 
 def embedded(html):
@@ -152,6 +154,13 @@ def test_the_page_opens_with_what_people_ask_first(whole):
     assert "3 training labels look wrong to the policy" in html
     assert "<code>b/&lt;x&gt;.png</code>" in html
     assert f"metamixup audit {whole.name} --page" in html
+
+
+def test_commands_on_the_page_can_be_copied(whole, tmp_path):
+    run = shutil.copytree(whole, tmp_path / "my run")
+    context = run_context(read_run(run))
+    assert context["audit"] == "metamixup audit 'my run' --page"
+    assert context["command"] == "metamixup train --config 'my run'/config.toml"
 
 
 def test_sliders_start_where_there_is_something_to_see():

@@ -77,7 +77,7 @@ def test_a_folder_that_is_no_run_cannot_be_evaluated(tmp_path):
 def test_weights_that_are_missing_or_damaged_are_told(tmp_path, finished):
     folder = RunFolder(tmp_path)
     folder.config.write_bytes(finished.config.read_bytes())
-    with pytest.raises(UserError, match="is missing"):
+    with pytest.raises(UserError, match=f"is missing: has the run ended.*train --resume --out {folder.root}"):
         evaluate_run(folder)
     folder.model.write_bytes(finished.model.read_bytes()[:-100])
     with pytest.raises(UserError, match="does not hold"):

@@ -1,12 +1,14 @@
 """Whole runs with unlabelled data: nothing leaks, a killed run goes on bit for bit, bad input is refused."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from data.formats import write_photos
 
 from metamixup.data.images import ImageSet
 from metamixup.engine.loop import train
@@ -206,6 +208,16 @@ def test_an_unlabelled_image_of_another_shape_is_refused(tmp_path):
 def test_no_unlabelled_images_is_told_with_what_to_do(tmp_path):
     with pytest.raises(UserError, match=r"ssl\.labels.*unlabelled/"):
         build_training(own(tmp_path, unlabelled=None))
+
+
+def test_the_number_of_labels_that_is_proposed_can_be_kept(tmp_path):
+    """Of twelve photos, two of which are the test set."""
+    write_photos(tmp_path / "photos", count=6, width=16, height=16)
+    given = {"data": str(tmp_path / "photos"), "method": "trustmix+apl", "model": "cnn-bn"}
+    with pytest.raises(UserError, match=r"ssl\.labels=\d+") as told:
+        build_training(resolve(given))
+    proposed = int(re.search(r"ssl\.labels=(\d+)", str(told.value))[1])
+    assert len(build_training(resolve({**given, "ssl.labels": proposed})).split["train"]) == proposed
 
 
 @pytest.mark.parametrize(

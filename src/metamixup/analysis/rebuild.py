@@ -18,8 +18,9 @@ from metamixup.engine.step import Stepper
 from metamixup.engine.training import Training
 from metamixup.errors import UserError
 from metamixup.network import captured_inputs, classifier_name
+from metamixup.runs.data_again import data_again, located
 from metamixup.runs.saved import load_weights, read_split
-from metamixup.settings.build import build_data, build_training
+from metamixup.settings.build import build_training
 from metamixup.settings.config import read_config
 
 BATCH = 500
@@ -82,14 +83,14 @@ class Rebuilt:
         return len(self.training.train.batch(0)[1])
 
 
-def rebuild(path: Path, data_dir: str | None = None) -> Rebuilt:
-    """From config.toml, the data, and the newest checkpoint (or else the final weights)."""
+def rebuild(path: Path, data_dir: str | None = None, data: str | None = None) -> Rebuilt:
+    """From config.toml, the data, and the newest checkpoint (or else the final weights). `data`: where the user's own
+    images lie now."""
     records, folder = read_run(path), RunFolder(path)
     if not folder.config.exists():
         raise UserError(f"{path}: without config.toml this run's network cannot be built again")
-    settings = read_config(folder.config)
-    settings = settings.model_copy(update={"data_dir": data_dir or settings.data_dir, "compile": False})
-    found = build_data(settings)
+    settings = located(read_config(folder.config), data, data_dir).model_copy(update={"compile": False})
+    found = data_again(folder, settings)
     training = build_training(settings, found)
     stepper = Stepper(training, Runtime(usable_threads(), settings.precision, settings.device), lambda text: None)
     whole = _restored(training, folder)
@@ -106,27 +107,14 @@ def _as_trained(found: DataSet, training: Training) -> DataSet:
 
 def _split(folder: RunFolder, training: Training) -> Split:
     """As the run stored it; those of older versions did not."""
-    split = Split(**(read_split(folder) if folder.split.exists() else training.split))
-    assert isinstance(training.train, Stream)
-    if len(split.train) and int(split.train.max()) >= len(training.train.images):
-        raise _changed(folder)
-    return split
-
-
-def _changed(folder: RunFolder) -> UserError:
-    return UserError(
-        f"{folder.root}: its data has changed since it was trained, and a run knows images by their position; "
-        "put the files back, or train it again"
-    )
+    return Split(**(read_split(folder) if folder.split.exists() else training.split))
 
 
 def _restored(training: Training, folder: RunFolder) -> bool:
-    """Is the newest checkpoint there, and one that this version can read? UserError if it is of other data."""
+    """Is the newest checkpoint there, and one that this version can read?"""
     newest, _ = checkpoint.newest(folder.checkpoints)
     if newest is None:
         return False
-    if newest.state.get("data", training.fingerprint) != training.fingerprint:
-        raise _changed(folder)
     try:
         training.load_state_dict(newest.state["training"])
     except (KeyError, RuntimeError, ValueError):

@@ -1,6 +1,7 @@
 """The audit of a finished run: what its policy learned of its own training labels, or, where it learned nothing of
 them, an audit of its images from nothing."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +24,11 @@ def audit_run(
     data_dir: str | None = None,
     model: str | None = None,
     heard: Callable[[float], None] = lambda share: None,
+    data: str | None = None,
 ) -> tuple[Audit, Labelled]:
-    """The findings, and the images that they are about. model: new networks of that name judge in place of the run."""
-    run = rebuild(path, data_dir)
+    """The findings, and the images that they are about. model: new networks of that name judge in place of the run;
+    data: where the user's own images lie now."""
+    run = rebuild(path, data_dir, data)
     found = training_images(run)
     judged = None if model else judged_by_policy(run, found)
     if judged is None:
@@ -39,7 +42,7 @@ def doubt(run: Rebuilt, found: Labelled) -> str:
         return ""
     return (
         f"the run distrusted none of its {len(found.labels):,} labels; those that fit their image least come first "
-        f"(a stricter look, by networks that were not trained on them: metamixup audit {found.name})"
+        f"(a stricter look, by networks that were not trained on them: metamixup audit {shlex.quote(found.name)})"
     )
 
 
@@ -48,7 +51,7 @@ def training_images(run: Rebuilt) -> Labelled:
     index, whole = run.split.train, run.found
     names = names_of(whole)
     return Labelled(
-        str(run.records.setting("data")),
+        str(run.training.about["data"]),
         [names[k] for k in index.tolist()],
         whole.train.images[index],
         whole.train.labels[index],

@@ -18,6 +18,7 @@ LAUNCHER_NUMBERS = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "MASTER_PORT"),
     *("TORCHELASTIC_MAX_RESTARTS", "METAMIXUP_MEETING_SECONDS", "METAMIXUP_PARENT"),
 )
+IN_FILES = ("train", "reproduce", "study", "export", "report")  # whose results are files, whatever they print
 NO_HOME = "'~' stands for no folder here (no HOME, or no such user); write the whole path"
 
 
@@ -26,7 +27,20 @@ def main(arguments: list[str] | None = None) -> None:
     from metamixup.cli.output import steady_output
 
     steady_output()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    arguments = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_unless_lost(run(arguments), arguments))
+
+
+def _unless_lost(code: int, arguments: list[str]) -> int:
+    """The exit code, but 2 where standard output was the result and a full disk took it."""
+    sys.stdout.flush()
+    lost: OSError | None = getattr(sys.stdout, "lost", None)
+    if lost is None:
+        return code
+    elsewhere = bool(arguments) and arguments[0] in IN_FILES
+    kind = "note" if elsewhere else "error"
+    _tell(f"{kind}: standard output could not be written to its end ({lost.strerror}); the rest of it is lost", 2)
+    return 2 if code in (0, 3) and not elsewhere else code
 
 
 def run(arguments: list[str]) -> int:
@@ -49,6 +63,7 @@ def _carry_out(arguments: list[str]) -> int:
         with needing("cli"):
             from metamixup.cli.app import app
         _check_environment()
+        _refuse_empty(arguments)
         return int(app([_from_home(argument) for argument in arguments], standalone_mode=False) or 0)
     except UserError as error:
         return 2 if type(error).__name__ == "ToldElsewhere" else _tell(f"error: {error}", 2)
@@ -64,6 +79,17 @@ def _check_environment() -> None:
         text = os.environ.get(name, "0")
         if not (text.isascii() and text.isdigit()):
             raise UserError(f"the environment says {name}={text!r}, which is no number; unset it, or mend the launcher")
+
+
+def _refuse_empty(arguments: list[str]) -> None:
+    """An empty path would stand for the current folder; what is empty is most often a variable of the shell."""
+    from metamixup.errors import UserError
+
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "=", argument)
+        if equals and not value.strip():
+            name = option or (before if before.startswith("--") and before != "--" else "an argument")
+            raise UserError(f"{name} is empty; give a value or leave it out (is a variable of the shell not set?)")
 
 
 def _from_home(argument: str) -> str:

@@ -31,6 +31,7 @@ def audit(
     most: Annotated[int, typer.Option(min=1, help="Rows of the printed table.")] = 20,
     out: Annotated[Path | None, typer.Option(help="Write the whole list there, as --format says.")] = None,
     page: Annotated[bool, typer.Option("--page", help="Also write audit.html, a page to decide on labels.")] = False,
+    data: Annotated[str | None, typer.Option(help="Where the images of a run lie now, if they have moved.")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Where data files lie; else $METAMIXUP_DATA.")] = None,
     model: Annotated[str | None, typer.Option(help="New networks of this kind judge; for a folder cnn-bn.")] = None,
     image_size: Annotated[int | None, typer.Option(help="Scale images of a folder to this size.")] = None,
@@ -48,7 +49,7 @@ def audit(
     for file in [*([out] if out else []), *([page_file] if page else [])]:
         check_output(file)  # before the work, which takes minutes
     with progress() as heard:
-        found, images = find(source, data_dir, model, image_size, heard)
+        found, images = find(source, data, data_dir, model, image_size, heard)
     whole = {Format.csv: audit_csv, Format.json: audit_json}
     if out is not None:
         write_output(out, whole.get(format, audit_csv)(found))
@@ -67,14 +68,21 @@ def is_run(source: str) -> bool:
 
 
 def find(
-    source: str, data_dir: str | None, model: str | None, image_size: int | None, heard: Callable[[float], None]
+    source: str,
+    data: str | None,
+    data_dir: str | None,
+    model: str | None,
+    image_size: int | None,
+    heard: Callable[[float], None],
 ) -> "tuple[Audit, Labelled]":
     if is_run(source):
         from metamixup.audit.run import audit_run
 
         if image_size is not None:
             raise UserError("--image-size is for a folder; the images of a run have the size that it was trained with")
-        return audit_run(Path(source), data_dir, model, heard)
+        return audit_run(Path(source), data_dir, model, heard, data)
+    if data is not None:
+        raise UserError(f"--data says where the images of a run lie now, and {source} is no run; leave it out")
     from metamixup.audit.audit import MODEL, audit_images
     from metamixup.audit.images import labelled_images
 

@@ -8,6 +8,7 @@ import typer
 
 def evaluate(
     out: Annotated[Path, typer.Argument(help="The run folder.")],
+    data: Annotated[str | None, typer.Option(help="Where your own images lie now, if they have moved.")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Where data files lie now, if they have moved.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -16,7 +17,7 @@ def evaluate(
     from metamixup.runs.run import evaluate_run
     from metamixup.storage import as_json
 
-    scores = evaluate_run(RunFolder(out), data_dir)
+    scores = evaluate_run(RunFolder(out), data_dir, data)
     if json_:
         print(as_json(scores).decode())
         return

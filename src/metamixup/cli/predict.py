@@ -3,9 +3,10 @@
 import csv
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,15 +27,17 @@ def predict(
     format: Annotated[Format, typer.Option(help="How the answer is printed.")] = Format.table,
 ) -> None:
     """Tell the class of images. Those that cannot be read are reported and skipped; the exit code is 3 then."""
+    from metamixup.cli.output import printable
     from metamixup.engine.records.run_folder import RunFolder
     from metamixup.runs.predict import Predictor
 
     paths = _listed(images)
     found = list(Predictor(RunFolder(out))(paths))
     PRINT[format]([_row(prediction) for prediction in found if not prediction.problem])
-    skipped = [prediction for prediction in found if prediction.problem]
-    for prediction in skipped:
-        print(f"skipped: {prediction.problem}", file=sys.stderr)
+    skipped = [prediction.problem for prediction in found if prediction.problem]
+    skipped += [f"{folder}: {kinds}" for folder in images if (kinds := _not_read(folder))]
+    for problem in skipped:
+        print(printable(f"skipped: {problem}"), file=sys.stderr)
     if skipped:
         raise typer.Exit(3)
 
@@ -48,11 +51,23 @@ def _listed(images: Iterable[Path]) -> list[Path]:
     for path in images:
         if not path.exists():
             raise UserError(f"{path}: no such image or folder")
+        if not path.is_dir() and not path.is_file():
+            raise UserError(f"{path} is no ordinary file (a pipe or a device?); save the image, and give that file")
         found = image_files(path) if path.is_dir() else [path]
         if not found:
-            raise UserError(f"{path}: no JPEG, PNG or WebP images in this folder")
+            others = f" ({kinds})" if (kinds := _not_read(path)) else ""
+            raise UserError(f"{path}: no JPEG, PNG or WebP images in this folder{others}")
         paths += found
     return paths
+
+
+def _not_read(path: Path) -> str:
+    """How many photos of which kinds that are not read lie below a folder: `1 .gif and 3 .heic, …`."""
+    from metamixup.data.folder.tree import left_out
+
+    kinds = Counter(PurePosixPath(name).suffix.lower() for name in left_out(path)) if path.is_dir() else {}
+    counts = " and ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    return f"{counts}, since only JPEG, PNG and WebP are read" if counts else ""
 
 
 def _row(prediction: "Prediction") -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What people see of a run: progress while it trains, a table and how much was mixed at the end."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -59,7 +60,8 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
     seconds = f"{spent['train_seconds']:.1f} s of training"
     shares = f"loader {100 * spent['loader_share']:.1f} %, meta stage {100 * spent['meta_share']:.1f} %"
     console.print(f"{seconds} ({shares}); run folder {folder.root}", markup=False, soft_wrap=True)
-    going_on = f"metamixup predict {folder.root} IMAGE (a class), metamixup report {folder.root} (its page)"
+    root = shlex.quote(str(folder.root))
+    going_on = f"metamixup predict {root} IMAGE (a class), metamixup report {root} (its page)"
     console.print(f"next: {going_on}", markup=False, soft_wrap=True)
 
 
@@ -72,7 +74,7 @@ def suspected(folder: RunFolder) -> list[str]:
         return []
     if not is_number(share) or not share:
         return []
-    return [f"about {100 * share:.0f} % of the labels look wrong: metamixup audit {folder.root}"]
+    return [f"about {100 * share:.0f} % of the labels look wrong: metamixup audit {shlex.quote(str(folder.root))}"]
 
 
 def _row(values: dict[str, Any], shown: Iterable[str]) -> list[str]:

@@ -12,14 +12,6 @@ if TYPE_CHECKING:
     from metamixup.engine.interrupt import Interrupt
 
 
-def run_folder(text: str) -> Path:
-    from metamixup.errors import UserError
-
-    if not str(text).strip():
-        raise UserError("--out is empty; name a folder for the run, or leave it out")
-    return Path(text).expanduser()
-
-
 def train(
     recipe: Annotated[str | None, typer.Option(help="Settings by name (`metamixup ls recipes`).")] = None,
     config: Annotated[Path | None, typer.Option(help="Settings as TOML; flags win over it.")] = None,
@@ -42,10 +34,7 @@ def train(
     compile_: Annotated[
         bool | None, typer.Option("--compile", help="The step by torch.compile, where it can be.", show_default=False)
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=run_folder, metavar="PATH", help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]"),
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder. [default: runs/DATA-MODEL-METHOD-SEED]")] = None,
     devices: Annotated[
         int, typer.Option(min=1, max=4096, help="Processes on this machine; torchrun's number counts.")
     ] = 1,

@@ -1,5 +1,6 @@
 """`metamixup watch`: a terminal view of a run that trains in another process."""
 
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -48,7 +49,7 @@ def state(run: "Records") -> tuple[str, str]:
     process = RunFolder(run.path).holder()
     if process is not None:
         return "training", f"training, {process}"
-    return "stopped", f"stopped; go on with: metamixup train --resume --out {run.path}"
+    return "stopped", f"stopped; go on with: metamixup train --resume --out {shlex.quote(str(run.path))}"
 
 
 def view(run: "Records") -> "RenderableType":

@@ -65,15 +65,13 @@ class Loop:
         self.mark = time.perf_counter()
 
     def run(self, interrupt: Interrupt) -> dict[str, Any]:
-        lost_record = self.restore()
+        lost = self.restore()
         self.lap()
         t = self.training
         for listener in self.listeners:
             listener.started(t.epochs, t.steps_per_epoch, self.step)
         try:
-            if lost_record:
-                self.say(f"the record of epoch {self.step // t.steps_per_epoch} was lost; it is evaluated again")
-                self.record_epoch(self.evaluation())
+            self.make_up_for(lost)
             self.train_on(interrupt)
         except Diverged as error:
             error.add_note(f"last good checkpoint: {self.saved or 'none yet'}; a lower learning rate may help (--lr)")
@@ -82,6 +80,16 @@ class Loop:
             for listener in self.listeners:
                 listener.stopped()
         return self.finish()
+
+    def make_up_for(self, lost: list[int]) -> None:
+        """Of the epochs whose records were lost, only one that has just ended has the weights to be evaluated."""
+        ended = lost[-1:] if lost and lost[-1] * self.training.steps_per_epoch == self.step else []
+        gone = lost[: len(lost) - len(ended)]
+        if gone:
+            self.say(f"records were lost for good, since no checkpoint repeats their epochs: {spans(gone)}")
+        if ended:
+            self.say(f"the record of epoch {ended[0]} was lost; it is evaluated again")
+            self.record_epoch(self.evaluation())
 
     def train_on(self, interrupt: Interrupt) -> None:
         t, since = self.training, time.monotonic()
@@ -173,8 +181,8 @@ class Loop:
         except OSError as error:
             self.say(f"no checkpoint at step {self.step} ({error.strerror}); {self.saved or 'none'} serves meanwhile")
 
-    def restore(self) -> bool:
-        """Go on from a checkpoint, if there is one. Is the record of the epoch that it ends missing?"""
+    def restore(self) -> list[int]:
+        """Go on from a checkpoint, if there is one. Returns the epochs before it that have no record."""
         t = self.training
         found = checkpoint.read_by_leader(lambda: find_checkpoint(self.folder, t.steps_per_epoch, self.say))
         if found is not None:
@@ -182,12 +190,12 @@ class Loop:
             self.say(f"going on from step {self.step} of {t.steps}")
         return world.agreed(self._cut_back)
 
-    def _cut_back(self) -> bool:
-        """Records of work that is done again are dropped. Is that of the epoch that was just ended missing?"""
+    def _cut_back(self) -> list[int]:
+        """Records of work that is done again are dropped. Returns the epochs that lack one all the same."""
         lines = cut_back(self.folder.metrics, self.step)
         cut_back(self.folder.lambdas, self.step)
-        ended = self.step > 0 and self.step % self.training.steps_per_epoch == 0
-        return ended and not any(is_epoch_line(line) and line["step"] == self.step for line in lines)
+        recorded, length = {line["step"] for line in lines if is_epoch_line(line)}, self.training.steps_per_epoch
+        return [epoch for epoch in range(1, self.step // length + 1) if epoch * length not in recorded]
 
     def finish(self) -> dict[str, Any]:
         name, model = self.training.evaluated()
@@ -207,3 +215,10 @@ class Loop:
     def say(self, text: str) -> None:
         for listener in self.listeners:
             listener.say(text)
+
+
+def spans(numbers: list[int]) -> str:
+    """[1, 2, 3, 7] → `1–3, 7`: ascending numbers, in few words also if they are hundreds."""
+    firsts = [n for n in numbers if n - 1 not in numbers]
+    lasts = [n for n in numbers if n + 1 not in numbers]
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in zip(firsts, lasts, strict=True))

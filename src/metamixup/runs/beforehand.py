@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from metamixup.data import DataSet
+from metamixup.data import DataSet, known_data
 from metamixup.data.folder.files import kinds_of
 from metamixup.data.folder.tree import left_out
 from metamixup.engine.training import Training
@@ -15,16 +15,28 @@ NAMED = 5  # classes of one sentence
 
 def told_before(settings: Settings, training: Training, found: DataSet) -> Iterator[str]:
     root, budget, labels = Path(settings.data), settings.ssl.labels, training.about["labels"]
+    if settings.data in known_data() and root.is_dir():
+        yield f"{settings.data!r} is the data set of that name (metamixup data ls); the folder here is --data ./{root}"
     if root.is_absolute() and root.is_dir() and (others := left_out(root)):
         yield f"left out, since only JPEG, PNG and WebP are read: {kinds_of(others)} (as {others[0]})"
     yield from _names_alike(found.classes)
     yield from _untested(found)
+    yield from unused(settings, training, found)
     if budget is not None and labels != budget:
         yield f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set"
     if training.stage.learned and training.meta is None:
         yield (
             "no clean images were given: labels are judged by the network's own predictions, as if most of each class "
             "were right; to vouch for some images of each class give --meta FOLDER"
+        )
+
+
+def unused(settings: Settings, training: Training, found: DataSet) -> Iterator[str]:
+    """Unlabelled images of the user's own that the method does not read; told at the end of the run, too."""
+    if found.unlabelled is not None and training.unlabelled is None:
+        yield (
+            f"images without labels that are not used: {len(found.unlabelled)}; {settings.full_method} learns from "
+            "labels alone, other methods, as --method trustmix+apl, from both (metamixup ls methods)"
         )
 
 

@@ -4,7 +4,10 @@ ONNX and pt2 take pixels in 0…1 and normalise them themselves; a batch may hav
 """
 
 import io
-from collections.abc import Callable
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,19 +97,38 @@ def to_safetensors(model: Deployed, pixels: Tensor) -> tuple[bytes, Answer]:
 def to_onnx(model: Deployed, pixels: Tensor) -> tuple[bytes, Answer]:
     import onnxruntime
 
-    program = torch.onnx.export(
-        *(model, (pixels,)),
-        input_names=["pixels"],
-        output_names=["logits"],
-        dynamic_shapes=({0: torch.export.Dim("batch")},),
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
+    with _without_notes_to_programmers():
+        program = torch.onnx.export(
+            *(model, (pixels,)),
+            input_names=["pixels"],
+            output_names=["logits"],
+            dynamic_shapes=({0: torch.export.Dim("batch")},),
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
     assert program is not None
     content = program.model_proto.SerializeToString()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     return content, lambda x: torch.from_numpy(session.run(None, {"pixels": x.numpy()})[0])
+
+
+@contextmanager
+def _without_notes_to_programmers() -> Iterator[None]:
+    """torch's ONNX exporter says that torchvision, which no model here needs, is not installed, and that it calls a
+    deprecated function of its own. All else is let through."""
+
+    def wanted(record: logging.LogRecord) -> bool:
+        return "torchvision is not installed" not in record.getMessage()
+
+    registration = logging.getLogger("torch.onnx._internal.exporter._registration")
+    registration.addFilter(wanted)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r".*isinstance\(treespec, LeafSpec\)", FutureWarning)
+            yield
+    finally:
+        registration.removeFilter(wanted)
 
 
 def to_pt2(model: Deployed, pixels: Tensor) -> tuple[bytes, Answer]:

@@ -13,9 +13,11 @@ from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
 from metamixup.errors import UserError
-from metamixup.runs.beforehand import told_before
+from metamixup.runs.beforehand import told_before, unused
+from metamixup.runs.data_again import data_again, located
 from metamixup.runs.gallery import write_gallery
 from metamixup.runs.lost_classes import lost_classes
+from metamixup.runs.new_folder import check_new, refuse_other
 from metamixup.runs.saved import load_weights, save_split, save_whitening
 from metamixup.runs.temperature import temperature
 from metamixup.settings.build import build_data, build_model, build_training, test_set
@@ -30,13 +32,13 @@ def begin(
 
     Everything is built before the first file is written: a mistake in the settings leaves no trace.
     """
-    world.agreed(lambda: _refuse_other(folder))
+    world.agreed(lambda: check_new(folder, settings))
     go = _prepared(folder, settings, listeners, interrupt)
     with ExitStack() as held:
 
         def take() -> None:
             held.enter_context(folder.locked())
-            _refuse_other(folder)  # another process may have been faster
+            refuse_other(folder)  # another process may have been faster
             write_config(folder.config, settings)
 
         world.agreed(take)
@@ -76,13 +78,6 @@ def _found(folder: RunFolder, given: dict[str, Any]) -> dict[str, Any] | None:
     return {"settings": stored.model_dump(), "summary": folder.read_summary() if folder.finished else None}
 
 
-def _refuse_other(folder: RunFolder) -> None:
-    if folder.root.exists() and not folder.root.is_dir():
-        raise UserError(f"{folder.root} is a file; choose another --out")
-    if folder.holds_run:
-        raise UserError(f"{folder.root} already holds a run; go on with --resume or choose another --out")
-
-
 def _prepared(
     folder: RunFolder, settings: Settings, listeners: Sequence[Listener], interrupt: Interrupt | None
 ) -> Callable[[], dict[str, Any]]:
@@ -104,7 +99,8 @@ def _prepared(
         with runtime.autocast():
             logits, labels = predict(training.evaluated()[1], tested, runtime)
         write_gallery(folder, training, found, logits, labels)
-        return {"temperature": temperature(logits, labels), "remarks": lost_classes(training.stage, found.classes)}
+        told = [*lost_classes(training.stage, found.classes), *unused(settings, training, found)]
+        return {"temperature": temperature(logits, labels), "remarks": told}
 
     def go() -> dict[str, Any]:
         save_split(folder, training.split)
@@ -142,14 +138,13 @@ def _decoding(listeners: Sequence[Listener], interrupt: Interrupt | None) -> Pro
     return progress
 
 
-def evaluate_run(folder: RunFolder, data_dir: str | None = None) -> dict[str, float]:
-    """Scores of a finished run's weights on its test set."""
+def evaluate_run(folder: RunFolder, data_dir: str | None = None, data: str | None = None) -> dict[str, float]:
+    """Scores of a finished run's weights on its test set. `data`: where the user's own images lie now."""
     if not folder.config.exists():
         raise UserError(f"{folder.root} is no run folder: it has no config.toml")
-    settings = read_config(folder.config)
-    settings = settings.model_copy(update={"data_dir": data_dir or settings.data_dir})
+    settings = located(read_config(folder.config), data, data_dir)
     runtime = Runtime(settings.threads, settings.precision, settings.device)
-    found = build_data(settings)
+    found = data_again(folder, settings)
     model = build_model(settings, found)
     load_weights(model, folder)
     runtime.adopt(model)

@@ -1,5 +1,7 @@
 """What a run saves for later use: its split of the data, how images were whitened, and its final weights."""
 
+import shlex
+
 import safetensors
 import safetensors.torch
 import torch
@@ -17,11 +19,18 @@ def save_split(folder: RunFolder, split: dict[str, Tensor]) -> None:
         # Cloned: with few labels one tensor is both the training and the meta set, which the format refuses.
         write_atomically(folder.split, safetensors.torch.save({part: index.clone() for part, index in split.items()}))
         return
-    stored = read_split(folder)
-    if set(stored) != set(split) or not all(torch.equal(stored[part], split[part]) for part in split):
+    if not same_split(folder, split):
         raise UserError(
             f"the data are not those the run began with (its split is in {folder.split}); choose another --out"
         )
+
+
+def same_split(folder: RunFolder, split: dict[str, Tensor]) -> bool:
+    """Runs of older versions stored none, and are believed."""
+    if not folder.split.exists():
+        return True
+    stored = read_split(folder)
+    return set(stored) == set(split) and all(torch.equal(stored[part], split[part]) for part in split)
 
 
 def read_split(folder: RunFolder) -> dict[str, Tensor]:
@@ -49,7 +58,8 @@ def load_weights(model: nn.Module, folder: RunFolder) -> None:
     try:
         model.load_state_dict(safetensors.torch.load(read_file(folder.model)))
     except FileNotFoundError as error:
-        raise UserError(f"{folder.model} is missing: has the run ended? (metamixup train --resume)") from error
+        going_on = f"metamixup train --resume --out {shlex.quote(str(folder.root))}"
+        raise UserError(f"{folder.model} is missing: has the run ended? Go on with: {going_on}") from error
     except (RuntimeError, OSError, safetensors.SafetensorError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"{folder.model} does not hold this model's weights ({reason})") from error

@@ -28,6 +28,7 @@ BY_NAME = ("corrupt.file",)  # may lie in the data folder
 def with_whole_paths(given: dict[str, Any]) -> dict[str, Any]:
     """So that a run goes on from any working directory; names of data sets stay names."""
     found = dict(given)
+    _refuse_empty(found)
     data = found.get("data")
     if isinstance(data, str) and data not in known_data() and Path(data).expanduser().exists():
         found["data"] = str(Path(data).expanduser().absolute())
@@ -40,6 +41,13 @@ def with_whole_paths(given: dict[str, Any]) -> dict[str, Any]:
             if key not in BY_NAME or label_archive(str(whole))[0].exists():
                 found[key] = str(whole)
     return found
+
+
+def _refuse_empty(given: dict[str, Any]) -> None:
+    """An empty path would stand for the current folder."""
+    for key in ("data", *PATHS):
+        if isinstance(given.get(key), str) and not given[key].strip():
+            raise UserError(f"{key} is empty; give it a value or leave it out")
 
 
 def resolve(given: dict[str, Any], threads: int = 1) -> Settings:

@@ -39,6 +39,7 @@ def summarise(training: Training, weights: str, lines: list[dict[str, Any]]) -> 
         "test_error_median": median_of_last(lines, "test_error"),
         "best_by_meta": best_by_meta(lines) if meta_is_held_out(training) else None,
         **training.about,
+        "fingerprint": training.fingerprint,
         "weights": weights,
         "parameters": sum(p.numel() for p in training.model.parameters()),
         "epochs": training.epochs,

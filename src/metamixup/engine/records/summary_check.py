@@ -58,7 +58,7 @@ def _input(value: Any) -> bool:
 
 SCORES = ("error", "error_top5", "error_views", "nll", "ece")
 KNOWN: dict[str, Check] = {
-    **dict.fromkeys(("method", "data", "model", "version", "device", "weights"), _text),
+    **dict.fromkeys(("method", "data", "model", "version", "device", "weights", "fingerprint"), _text),
     **dict.fromkeys((f"{part}_{score}" for part in ("train", "meta", "selection", "test") for score in SCORES), _score),
     **dict.fromkeys(("test_error_median", "lambda_mean"), _score),
     **dict.fromkeys(("seconds", "train_seconds", "cpu_seconds", "loader_share", "meta_share"), is_number),

@@ -53,12 +53,14 @@ def _unlabelled(settings: Settings, found: DataSet, parts: Split) -> tuple[Image
     if found.unlabelled is not None:
         return found.unlabelled, torch.arange(len(found.unlabelled))
     if not len(parts.unlabelled):
-        raise no_unlabelled(settings)
+        raise no_unlabelled(settings, found)
     return found.train, parts.unlabelled
 
 
-def no_unlabelled(settings: Settings) -> UserError:
+def no_unlabelled(settings: Settings, found: DataSet) -> UserError:
+    counts = found.train.labels.bincount(minlength=found.num_classes)
+    some = min(1000, found.num_classes * max(1, int(counts.min()) // 2))
     return UserError(
         f"method {settings.method!r} needs unlabelled images and {settings.data} has none left; "
-        "say how many labels to keep (--set ssl.labels=1000), or put images into a folder unlabelled/"
+        f"say how many labels to keep (--set ssl.labels={some}), or put images into a folder unlabelled/"
     )

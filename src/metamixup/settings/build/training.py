@@ -80,7 +80,7 @@ def build_training(settings: Settings, found: DataSet | None = None) -> Training
 def check_method(settings: Settings, found: DataSet, method: Method) -> None:
     """Refuse a method that these settings and data cannot serve."""
     if method.unlabelled and not few_labels(settings, found):
-        raise no_unlabelled(settings)
+        raise no_unlabelled(settings, found)
     if method.unlabelled and settings.estimator.fraction < 1:
         raise UserError(f"estimator.fraction: {settings.method} counts guesses by the whole batch, so leave it at 1")
 
