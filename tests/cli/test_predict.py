@@ -87,11 +87,11 @@ def test_photos_of_kinds_that_are_not_read_are_counted_and_skipped(trained, dark
         (tmp_path / name).write_bytes(b"photo")
     assert run(["predict", str(trained), str(tmp_path)]) == 3
     told = capsys.readouterr()
-    assert f"skipped: {tmp_path}: 1 .gif and 2 .heic, since only JPEG, PNG and WebP are read\n" in told.err
+    assert f"skipped: {tmp_path}: 2 .heic, 1 .gif, since only JPEG, PNG and WebP are read\n" in told.err
     assert "-dark.png" in told.out
     dark.unlink()
     assert run(["predict", str(trained), str(tmp_path)]) == 2
-    assert "(1 .gif and 2 .heic, since" in capsys.readouterr().err
+    assert "(2 .heic, 1 .gif, since" in capsys.readouterr().err
 
 
 def test_a_pipe_is_no_image(trained, tmp_path, capsys):

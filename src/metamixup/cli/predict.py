@@ -2,11 +2,11 @@
 
 import csv
 import json
+import mimetypes
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -62,12 +62,17 @@ def _listed(images: Iterable[Path]) -> list[Path]:
 
 
 def _not_read(path: Path) -> str:
-    """How many photos of which kinds that are not read lie below a folder: `1 .gif and 3 .heic, …`."""
-    from metamixup.data.folder.tree import left_out
+    """How many photos of which kinds that are not read lie below a folder: `3 .heic, 1 .gif, since …`. A list or a film
+    beside them is none."""
+    from metamixup.data.folder.files import kinds_of, unread
 
-    kinds = Counter(PurePosixPath(name).suffix.lower() for name in left_out(path)) if path.is_dir() else {}
-    counts = " and ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    return f"{counts}, since only JPEG, PNG and WebP are read" if counts else ""
+    photos = [file.name for file in unread(path) if _may_be_a_photo(file.name)] if path.is_dir() else []
+    return f"{kinds_of(photos)}, since only JPEG, PNG and WebP are read" if photos else ""
+
+
+def _may_be_a_photo(name: str) -> bool:
+    kind, _ = mimetypes.guess_type(name)
+    return kind is None or kind.startswith("image/")
 
 
 def _row(prediction: "Prediction") -> dict[str, Any]:
