@@ -12,8 +12,9 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from metamixup import Indexed, MetaMixUp
 from metamixup.errors import UserError
-from metamixup.mixer.batches import covering, index_of, logits_of, parted
+from metamixup.mixer.batches import covering, index_of, parted
 from metamixup.mixing import Mixture
+from metamixup.network import logits_of
 
 X, Y = torch.randn(24, 5), torch.arange(24) % 3
 

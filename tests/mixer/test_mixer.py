@@ -436,6 +436,60 @@ def test_a_copied_mixer_goes_on_and_an_empty_batch_says_nothing():
     assert model(empty.x).shape == (0, 4)
 
 
+class TwoHeads(nn.Module):
+    """Gives logits and, run last, a projection."""
+
+    def __init__(self, width: int = 5):
+        super().__init__()
+        self.body, self.head, self.projection = nn.Linear(6, 8), nn.Linear(8, 4), nn.Linear(8, width)
+
+    def forward(self, x):
+        features = torch.tanh(self.body(x))
+        return self.head(features), self.projection(features)
+
+
+@pytest.mark.usefixtures("never_stuck")
+@pytest.mark.parametrize("width", [5, 4])
+def test_a_linear_layer_that_runs_last_is_not_taken_for_the_head(width):
+    torch.manual_seed(0)
+    model = TwoHeads(width)
+    (x, y), (x_meta, y_meta) = batch(300, 6), batch(20, 6)
+    mixer = MetaMixUp(model, 4, meta=(x_meta, y_meta), lr=0.1)
+    for _ in range(12):
+        model(mixer(x, y, torch.arange(300)).x)
+    assert torch.allclose(mixer.stage.samples.log_p, model(x)[0].log_softmax(1).detach(), atol=1e-4)
+    assert mixer.stage.heard > 0.3
+    learned = MetaMixUp(model, 4, policy="learned")(x, y, x_meta, y_meta, lr=0.1)
+    features = MetaMixUp(model, 4, policy="beta", mix_at="features")(x, y, lr=0.1)
+    assert torch.isfinite(learned.lam).all()
+    assert features.point.module is model.head
+
+
+@pytest.mark.usefixtures("never_stuck")
+def test_a_model_that_ends_in_no_linear_layer_is_heard_by_its_logits():
+    model = nn.Sequential(nn.Conv1d(6, 4, 1), nn.AdaptiveAvgPool1d(1), nn.Flatten())
+    mixer, (x, y) = MetaMixUp(model, 4, lr=0.1), batch(300, 6, 5)
+    for _ in range(12):
+        model(mixer(x, y, torch.arange(300)).x)
+    assert mixer.stage.heard > 0.3
+
+
+def test_a_head_that_is_replaced_in_mid_run():
+    model, index = TwoHeads(), torch.arange(30)
+    model.forward = lambda x: model.head(torch.tanh(model.body(x)))
+    mixers = [MetaMixUp(model, 4, lr=0.1, mix_at=point) for point in ("input", "features")]
+    for mixer in mixers:
+        mixer(*batch(30, 6), index).outputs(model)
+    del model.head
+    model.fresh = nn.Linear(8, 4)
+    model.forward = lambda x: model.fresh(torch.tanh(model.body(x)))
+    for mixer in mixers:
+        for _ in range(3):
+            mixed = mixer(*batch(30, 6), index)
+            assert mixed.outputs(model).shape == (30, 4)
+    assert mixed.point.module is model.fresh
+
+
 def test_no_batch_stays_alive_in_the_mixer():
     model = nn.Linear(6, 4)
     mixer, (x, y) = MetaMixUp(model, 4, lr=0.1), batch(300, 6)

@@ -185,18 +185,3 @@ def _each(x: Inputs, change: Callable[[str, Tensor], Tensor]) -> Inputs:
     if isinstance(x, tuple | list):
         return tuple(change("", part) if isinstance(part, Tensor) else part for part in x)
     return change("", x)
-
-
-def logits_of(outputs: Any) -> Tensor:
-    """Of a model that returns them, an object or dictionary with `logits`, or a tuple that they come first in."""
-    if isinstance(outputs, Tensor):
-        return outputs
-    if isinstance(outputs, Mapping) and "logits" in outputs:
-        outputs = outputs["logits"]
-    elif hasattr(outputs, "logits"):
-        outputs = outputs.logits
-    elif isinstance(outputs, tuple | list) and outputs:
-        outputs = outputs[0]
-    if not isinstance(outputs, Tensor):
-        raise UserError(f"the model returns a {type(outputs).__name__} without logits; give a loss=… that reads it")
-    return outputs

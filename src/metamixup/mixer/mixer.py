@@ -19,7 +19,7 @@ from metamixup.mixer.mixed import Mixed, outputs
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import BlendPoint
 from metamixup.mixing.blendable import LossFunction, require_blendable
-from metamixup.network import Net, NextPass, alone_with, classifier_name, known_classifier
+from metamixup.network import Net, NextPass, alone_with, classifier_name, ends_otherwise, known_classifier, logits_of
 from metamixup.policy import Policy
 from metamixup.trust import Suspect, Trust
 
@@ -49,8 +49,8 @@ class MetaMixUp:
     every: learn on each k-th step only; the default policy does so twice as often until it is known whether labels are
         wrong, and half as often once there is little left to learn.
     loss: of (what the model returns, targets), smooth in the targets, since those are blended.
-    mix_at: "input", "features" (what the last linear layer is given) or the name of a module whose output is blended;
-        the loss is then taken of `mixed.outputs(model)`.
+    mix_at: "input", "features" (what the linear layer that the model ends in is given) or the name of a module whose
+        output is blended, called once in each pass; the loss is then taken of `mixed.outputs(model)`.
     seed: decides partners, λ and meta batches.
     """
 
@@ -82,7 +82,9 @@ class MetaMixUp:
         if every is not None and every < 1:
             raise UserError(f"every={every}: λ is learned on every k-th step with k ≥ 1")
         self._every, self._usual_every = every, self.stage.every
-        self.point = None if mix_at == "features" else _point(model, mix_at)  # features are found by a forward pass
+        self.mix_at = mix_at
+        if mix_at != "features":  # they are found by a forward pass
+            _point(model, mix_at)
         self.meta = None if meta is None else MetaBatches(meta, seed)
         self.generator = torch.Generator().manual_seed(seed)
         self._checked = loss is soft_cross_entropy
@@ -109,7 +111,8 @@ class MetaMixUp:
         batch, meta = batches.arranged(x, y, more, index, meta_index)
         x = batches.taken_by(self.model, batch.x)
         n = batches.size_of(x)
-        targets, point = self._targets(batch.y, x), self._blend_point(x)
+        targets = self._targets(batch.y, x)
+        point = self._blend_point(x, targets)
         device = batches.tensors_of(x)[0].device
         positions = None if batch.index is None else batches.index_of(batch.index, n).to(device)
         self.stage.every = self._every or (1 if positions is None and self.stage.forgets else self._usual_every)
@@ -130,7 +133,7 @@ class MetaMixUp:
         if self._next_pass is not None:
             self._next_pass.remove()
             self._next_pass, self._unheard = None, self._unheard + 1
-        classifier = known_classifier(self.model)
+        classifier = self.model if ends_otherwise(self.model) else known_classifier(self.model)
         listens = self.stage.listens and pairs.index is not None and world.size() == 1 and self._unheard < PATIENCE
         if not listens or classifier is None:
             return
@@ -181,19 +184,21 @@ class MetaMixUp:
             )
         return None
 
-    def _blend_point(self, x: Inputs) -> BlendPoint:
-        if self.point is None:
-            name = classifier_name(self.model, lambda net: batches.call(net, x))
-            self.point = BlendPoint(self.model.get_submodule(name), before=True)
-        if self.point.module is None and not any(part.is_floating_point() for part in batches.tensors_of(x)):
+    def _blend_point(self, x: Inputs, targets: Tensor) -> BlendPoint:
+        """Asked for anew in each step: modules are replaced, as a head is for other classes."""
+        if self.mix_at == "features":
+            name = classifier_name(self.model, lambda net: self._loss(batches.call(net, x), targets))
+            return BlendPoint(self.model.get_submodule(name), before=True)
+        point = _point(self.model, self.mix_at)
+        if point.module is None and not any(part.is_floating_point() for part in batches.tensors_of(x)):
             kind = batches.tensors_of(x)[0].dtype
             how = "scale images to floats, as by x.float() / 255" if kind == torch.uint8 else "of tokens"
             raise UserError(f"inputs of {kind} cannot be blended: {how}, or give mix_at the name of their embedding")
-        return self.point
+        return point
 
     def _loss(self, found: Any, targets: Tensor) -> Tensor:
         if self.loss is soft_cross_entropy:
-            return soft_cross_entropy(batches.logits_of(found), targets)
+            return soft_cross_entropy(logits_of(found), targets)
         if not self._checked:
             require_blendable(self.loss, found, targets)
             self._checked = True
@@ -266,7 +271,7 @@ def _stage(policy: Any, estimator: str | Estimator | None, plain: bool) -> Stage
 def _point(model: nn.Module, name: str) -> BlendPoint:
     if name == "input":
         return BlendPoint()
-    modules = dict(model.named_modules())
-    if name not in modules:
-        raise unknown("module", name, ["input", "features", *filter(None, modules)])
-    return BlendPoint(modules[name])
+    try:
+        return BlendPoint(model.get_submodule(name))
+    except AttributeError:
+        raise unknown("module", name, ["input", "features", *filter(None, dict(model.named_modules()))]) from None

@@ -103,7 +103,7 @@ class Trust(Stage):
             shown = self._shown(pairs, lam)
             self.heard *= 1 - HEARING
             part, judged_by = pairs.of(shown.partner), None if pairs.meta_labels is None else meta_loss
-            batch, meta = self.evidence(model, loss, judged_by, shown)
+            batch, meta = self.evidence(model, loss, judged_by, shown, pairs.labels.shape[1])
             if self.usable(*vars(batch).values(), *([] if meta is None else vars(meta).values())):
                 self._learn_amount(batch, meta, part, len(lam) * world.size())
                 seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
@@ -169,10 +169,10 @@ class Trust(Stage):
         return lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
 
     def evidence(
-        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, shown: Mixture
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, shown: Mixture, classes: int
     ) -> tuple[Evidence, Evidence | None]:
         """What the network and the meta set say about the samples that are shown, and of the meta set itself."""
-        return find_evidence(model, loss, meta_loss, shown)
+        return find_evidence(model, loss, meta_loss, shown, classes)
 
     def _shown(self, pairs: Pairs, lam: Tensor) -> Mixture:
         """The samples that a look is at, as they are: a part of the batch, with all that wait, where the others are
