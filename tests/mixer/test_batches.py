@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from metamixup import Indexed, MetaMixUp
 from metamixup.errors import UserError
-from metamixup.mixer.batches import covering, index_of, parted
+from metamixup.mixer.batches import blended, covering, index_of, parted
 from metamixup.mixing import Mixture
 from metamixup.network import logits_of
 
@@ -177,3 +177,14 @@ def test_masks_cover_both_partners():
     found = covering(x, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0])))
     assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0]]
     assert torch.equal(found["input_ids"], x["input_ids"])
+
+
+@pytest.mark.parametrize("hidden", [0.0, float("-inf")])
+def test_masks_of_floats_and_single_numbers_are_not_blended(hidden):
+    mask = torch.tensor([[1.0, hidden], [hidden, 1.0]])
+    x = {"values": torch.randn(2, 2), "attention_mask": mask, "scale": torch.tensor(2.0)}
+    mixture = Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
+    for found in (blended(x, mixture), covering(x, mixture)):
+        assert found["scale"] == 2
+    assert torch.equal(blended(x, mixture)["attention_mask"], mask)
+    assert torch.equal(blended(x, mixture)["values"], mixture.inputs(x["values"]))

@@ -116,7 +116,10 @@ def size_of(x: Inputs) -> int:
         kind = type(x).__name__
         hint = ": torch.as_tensor(x) makes one" if isinstance(x, np.ndarray | list) else ""
         raise UserError(f"inputs are a tensor, or a dictionary or tuple of tensors, not a {kind}{hint}")
-    return len(tensors_of(x)[0])
+    rows = [part for part in tensors_of(x) if part.ndim]
+    if not rows:
+        raise UserError("inputs have no dimension of samples: give a batch, (B, …), not a single number")
+    return len(rows[0])
 
 
 def image_size_of(x: Inputs) -> tuple[int, int] | None:
@@ -159,8 +162,13 @@ def call(net: Callable[..., Any], x: Inputs) -> Any:
 
 
 def blended(x: Inputs, mixture: Mixture) -> Inputs:
-    """Every floating part is blended."""
-    return _each(x, lambda _, part: mixture.inputs(part) if part.is_floating_point() else part.view_as(part))
+    """Every floating part is blended, but for a mask: it says what there is, and half of that has no meaning."""
+
+    def blend(name: str, part: Tensor) -> Tensor:
+        blendable = part.is_floating_point() and part.ndim and name not in MASKS
+        return mixture.inputs(part) if blendable else part.view_as(part)
+
+    return _each(x, blend)
 
 
 def chosen(x: Inputs, rows: Tensor) -> Inputs:
@@ -173,7 +181,7 @@ def covering(x: Inputs, mixture: Mixture) -> Inputs:
     """For blends inside the network: where one of two partners has a token the blend has one, so masks are joined."""
 
     def cover(name: str, part: Tensor) -> Tensor:
-        return torch.maximum(part, part[mixture.partner]) if name in MASKS else part.view_as(part)
+        return torch.maximum(part, part[mixture.partner]) if name in MASKS and part.ndim else part.view_as(part)
 
     return _each(x, cover)
 
