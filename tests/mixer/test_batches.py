@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from metamixup import Indexed, MetaMixUp
 from metamixup.errors import UserError
-from metamixup.mixer.batches import blended, covering, index_of, parted
+from metamixup.mixer.batches import blended, covering, index_of, parted, places_of
 from metamixup.mixing import Mixture
 from metamixup.network import logits_of
 
@@ -92,6 +92,22 @@ def test_an_index_is_a_list_an_array_or_a_tensor(index):
 def test_an_index_that_makes_no_sense_is_refused(index, told):
     with pytest.raises(UserError, match=told):
         index_of(index, 3)
+
+
+@pytest.mark.parametrize(
+    "index", [[1, 3], np.array([1, 3]), torch.tensor([1, 3]), torch.tensor([False, True, False, True]), range(1, 4, 2)]
+)
+def test_places_that_are_asked_about_are_positions_or_a_mask(index):
+    assert places_of(index).tolist() == [1, 3]
+    assert places_of([False, True]).tolist() == [1]
+    assert places_of(3).tolist() == places_of(torch.tensor(3)).tolist() == [3]
+    assert places_of([]).tolist() == []
+
+
+@pytest.mark.parametrize(("index", "told"), [("all", "a list, an array"), ([0.5], "whole numbers"), ([-1], "at least")])
+def test_places_that_make_no_sense_are_refused(index, told):
+    with pytest.raises(UserError, match=told):
+        places_of(index)
 
 
 class Answering(nn.Module):

@@ -104,6 +104,18 @@ def index_of(index: Any, n: int, what: str = "index") -> Tensor:
     return found.long()
 
 
+def places_of(index: Any) -> Tensor:
+    """Positions that are asked about, (n,): as `index_of`, a single one, or a mask that is True for those meant."""
+    try:
+        found = torch.as_tensor(index)
+    except (TypeError, ValueError, RuntimeError):
+        return index_of(index, 0)  # which tells what it is
+    if found.dtype == torch.bool and found.ndim == 1:
+        found = found.nonzero()[:, 0]
+    found = found.reshape(1) if found.ndim == 0 else found
+    return index_of(found, len(found))
+
+
 def tensors_of(x: Inputs) -> list[Tensor]:
     """The tensors that inputs are made of."""
     parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, tuple | list) else [x]

@@ -218,10 +218,13 @@ class MetaMixUp:
             )
         return y.to(parts[0].device, dtype)
 
-    def trust(self, index: Tensor) -> Tensor:
-        """(n,) how likely the labels of these training samples are right, by their `index`; 1 for one that has not
-        been judged. Of the default policy."""
-        return self._trusting().trust_of(index)
+    def trust(self, index: Any) -> Tensor:
+        """(n,) how likely the labels of these training samples are right; 1 for one that has not been judged. Of the
+        default policy.
+
+        index: positions as the mixer takes them, a single one, or a mask that is True for those meant.
+        """
+        return self._trusting().trust_of(batches.places_of(index))
 
     def suspects(self, k: int = 100) -> list[Suspect]:
         """The k training samples whose labels are most likely wrong, the worst first, with what they likely are
@@ -240,6 +243,7 @@ class MetaMixUp:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """UserError, and the mixer stays as it was, if the state is of another policy or version."""
         before = self.stage.state_dict()
+        self._require_same_classes(state)
         try:
             self.stage.load_state_dict(state["stage"])
             self.generator.set_state(state["generator"])
@@ -251,6 +255,17 @@ class MetaMixUp:
             ) from error
         if self.meta is not None:
             self.meta.steps = int(state.get("meta", 0))
+
+    def _require_same_classes(self, state: dict[str, Any]) -> None:
+        try:
+            found = self.stage.classes_in(state["stage"], self.num_classes or 0)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return  # it is no state of this policy, which loading it tells
+        if found is not None:
+            raise UserError(
+                f"this state was saved with {found} classes and the mixer has num_classes={self.num_classes}: what is "
+                "remembered of one task says nothing of another; leave it out, and the mixer learns anew"
+            )
 
 
 def _meta_index(index: Any, labels: Tensor) -> Tensor:

@@ -11,6 +11,9 @@ LEAST = -9.0  # of a log p: beyond this a prediction says nothing more
 GAPS = 0.75  # of the samples that would have been met by so many visits if indices had no gaps
 
 
+TABLES = ("log_p", "labels", "visits", "recent_log_p", "recent_labels")
+
+
 class PredictionMemory:
     """The running mean of log p for each sample by its index, and the latest of samples that come without one.
 
@@ -87,12 +90,17 @@ class PredictionMemory:
         seen = known & (self.visits[place] > 0)
         return torch.where(seen[:, None], self.log_p[place], 0), seen
 
+    def follow(self, device: torch.device) -> None:
+        """To where the samples are: a state may have been loaded elsewhere."""
+        if len(self.visits) + len(self.recent_labels) and self.visits.device != device:
+            for name in TABLES:
+                setattr(self, name, getattr(self, name).to(device))
+
     def state_dict(self) -> dict[str, Tensor]:
-        names = ("log_p", "labels", "visits", "recent_log_p", "recent_labels")
-        return {**{name: getattr(self, name) for name in names}, "ignored": torch.tensor(self.ignored)}
+        return {**{name: getattr(self, name) for name in TABLES}, "ignored": torch.tensor(self.ignored)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        for name in ("log_p", "labels", "visits", "recent_log_p", "recent_labels"):
+        for name in TABLES:
             setattr(self, name, state[name].clone())
         self.ignored = int(state["ignored"])
 

@@ -94,6 +94,8 @@ class Trust(Stage):
     ) -> Mixture:
         if not self.steps:
             self.amount.begin(fragile(model))
+        for memory in (self.samples, self.clean):
+            memory.follow(pairs.labels.device)
         due, self.steps = self.due, self.steps + 1
         if self.amount.unsettled and pairs.index is not None and pairs.labelled is None:
             self.amount.epoch.see(world.gathered(pairs.index))
@@ -316,11 +318,12 @@ class Trust(Stage):
     def trust_of(self, index: Tensor) -> Tensor:
         """(n,) the probability that the labels of these training samples are right; 1 for one that was not judged."""
         if self.division.fit is None or not len(self.samples.visits):
-            return torch.ones(len(index))
-        log_p, judged = self.samples.of(index, self.samples.log_p.shape[1])
-        labels = self.samples.labels[torch.where(judged, index, 0)]
+            return torch.ones(len(index), device=index.device)
+        asked = index.to(self.samples.visits.device)
+        log_p, judged = self.samples.of(asked, self.samples.log_p.shape[1])
+        labels = self.samples.labels[torch.where(judged, asked, 0)]
         right = self.division.posterior(log_p, labels).gather(1, labels[:, None])[:, 0]
-        return torch.where(judged, right, 1.0)
+        return torch.where(judged, right, 1.0).to(index.device)
 
     def suspects(self, k: int) -> list[Suspect]:
         """The k training samples whose labels are most likely wrong, the worst first."""
@@ -330,7 +333,13 @@ class Trust(Stage):
         """(B,) 1 until the learning rate has fallen."""
         if self.amount.settling.left == 1 or not len(self.balance.seen):
             return torch.ones(len(pairs.labels), device=pairs.labels.device)
-        return pairs.labels.float() @ self.balance.weights(1 - self.amount.settling.left)
+        return pairs.labels.float() @ self.balance.weights(1 - self.amount.settling.left).to(pairs.labels.device)
+
+    def classes_in(self, state: dict[str, Any], classes: int) -> int | None:
+        predictions = [state[name][kind] for name in ("samples", "clean") for kind in ("log_p", "recent_log_p")]
+        columns = {table.shape[1] for table in predictions if len(table)} - {min(classes, WIDE)}
+        counted = {len(state["balance"]["seen"])} - {0, classes}
+        return next(iter(counted | columns), None)
 
     def records(self) -> dict[str, float]:
         return self.amount.records()
