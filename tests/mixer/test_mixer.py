@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, mse_loss
 
-from metamixup import Beta, Learned, MetaMixUp
+from metamixup import Beta, Learned, MetaMixUp, Trust
 from metamixup.choices import ESTIMATORS as NAMED
 from metamixup.choices import POLICIES
 from metamixup.errors import UserError
@@ -258,6 +258,30 @@ def test_what_a_call_cannot_be_is_told(options, call, told):
     mixer = MetaMixUp(nn.Linear(6, 4), 4, meta=batch(6, 6), **options)
     with pytest.raises(UserError, match=told):
         call(mixer, *batch(12, 6))
+
+
+@pytest.mark.parametrize("loss", [cross_entropy, nn.CrossEntropyLoss(weight=torch.ones(4), label_smoothing=0.1)])
+def test_a_cross_entropy_of_ones_own_keeps_the_default_policy(loss):
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, meta=batch(6, 6), lr=0.1, loss=loss)
+    assert isinstance(mixer.stage, Trust)
+    for _ in range(3):
+        mixer(*batch(12, 6), torch.arange(12))
+    assert mixer.stage.learned_steps == 2
+    assert not isinstance(MetaMixUp(nn.Linear(6, 4), 4, loss=mse_loss).stage, Trust)
+    assert not isinstance(MetaMixUp(nn.Linear(6, 4), None, loss=loss).stage, Trust), "it learns by class"
+
+
+def test_meta_samples_of_another_shape_are_named():
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, meta=batch(6, 5), lr=0.1)
+    with pytest.raises(UserError, match=r"meta set: its samples are \(5,\) .* those of the batch \(6,\)"):
+        mixer(*batch(12, 6))
+
+
+def test_a_meta_set_of_one_sample_that_the_model_does_not_take_is_named():
+    one, model = batch(1, 6), nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))
+    with pytest.raises(UserError, match="meta batch of one sample, as BatchNorm in training does not"):
+        MetaMixUp(model, 4, meta=one, lr=0.1)(*batch(12, 6))
+    MetaMixUp(nn.Linear(6, 4), 4, meta=one, lr=0.1)(*batch(12, 6))
 
 
 @pytest.mark.parametrize(("policy", "told"), [("trusty", "did you mean 'trust'"), (3, "not a int")])

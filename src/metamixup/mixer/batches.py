@@ -1,7 +1,8 @@
 """Batches as users have them: tensors, tuples, dictionaries; with an index, and with labels among them."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -171,6 +172,26 @@ def call(net: Callable[..., Any], x: Inputs) -> Any:
     if isinstance(x, Mapping):
         return net(**x) if len(x) > 1 else net(*x.values())
     return net(*x) if isinstance(x, tuple | list) else net(x)
+
+
+@contextmanager
+def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
+    """Where the network fails at a single meta sample, or at some that are not as those of the batch, that is the
+    likely reason."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        if size_of(x_meta) == 1:
+            raise UserError(
+                "the model does not take a meta batch of one sample, as BatchNorm in training does not: let the meta "
+                "set have a few samples of each class"
+            ) from error
+        ours, theirs = (", ".join(f"{tuple(t.shape[1:])} of {t.dtype}" for t in tensors_of(of)) for of in (x, x_meta))
+        if ours == theirs:
+            raise
+        raise UserError(
+            f"the model does not take the meta set: its samples are {theirs}, those of the batch {ours}"
+        ) from error
 
 
 def blended(x: Inputs, mixture: Mixture) -> Inputs:

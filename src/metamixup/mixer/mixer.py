@@ -18,7 +18,7 @@ from metamixup.mixer.meta_batches import MetaBatches, Source
 from metamixup.mixer.mixed import Mixed, outputs
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import BlendPoint
-from metamixup.mixing.blendable import LossFunction, require_blendable
+from metamixup.mixing.blendable import LossFunction, is_cross_entropy, require_blendable
 from metamixup.network import Net, NextPass, alone_with, classifier_name, ends_otherwise, known_classifier, logits_of
 from metamixup.policy import Policy
 from metamixup.trust import Suspect, Trust
@@ -48,7 +48,8 @@ class MetaMixUp:
     estimator: a name of `metamixup.choices.ESTIMATORS` or an estimator, for policies that learn by ∇λ.
     every: learn on each k-th step only; the default policy does so twice as often until it is known whether labels are
         wrong, and half as often once there is little left to learn.
-    loss: of (what the model returns, targets), smooth in the targets, since those are blended.
+    loss: of (what the model returns, targets), smooth in the targets, since those are blended. With another one than
+        the cross entropy, weighted, smoothed or plain, the policy is the paper's unless one is asked for.
     mix_at: "input", "features" (what the linear layer that the model ends in is given) or the name of a module whose
         output is blended, called once in each pass; the loss is then taken of `mixed.outputs(model)`.
     seed: decides partners, λ and meta batches.
@@ -75,7 +76,7 @@ class MetaMixUp:
         if num_classes is None and loss is soft_cross_entropy:
             raise UserError("without num_classes give the loss of (outputs, targets), for instance loss=mse_loss")
         self.model, self.num_classes, self.loss, self.lr = model, num_classes, loss, lr
-        self.stage = _stage(policy, estimator, plain=loss is soft_cross_entropy)
+        self.stage = _stage(policy, estimator, plain=num_classes is not None and is_cross_entropy(loss))
         if num_classes is None and self.stage.by_class:
             name = type(policy if isinstance(policy, Policy) else self.stage).__name__
             raise UserError(f"{name} learns by class; without num_classes use Learned() or Beta()")
@@ -158,7 +159,8 @@ class MetaMixUp:
             pairs = pairs.beside(y_meta, None if meta.index is None else _meta_index(meta.index, y_meta))
 
             def meta_loss(net: Net) -> Tensor:
-                return self._loss(batches.call(net, x_meta), y_meta)
+                with batches.naming_meta_samples(x, x_meta):
+                    return self._loss(batches.call(net, x_meta), y_meta)
 
         def loss(net: Net, mixture: Mixture) -> Tensor:
             return self._loss(outputs(net, x, mixture, point), mixture.labels(pairs.labels))
