@@ -45,6 +45,15 @@ def test_a_loader_of_an_indexed_data_set_gives_each_samples_place():
     assert len(Indexed(Rows())) == 24
 
 
+def test_an_index_that_a_sample_has_already_is_told_of_once():
+    same, other = ([{"x": X[i], "labels": Y[i], "index": i + shift} for i in range(24)] for shift in (0, 1))
+    assert [Indexed(same)[i]["index"] for i in range(24)] == list(range(24))
+    indexed = Indexed(other)
+    with pytest.warns(UserWarning, match="sample 0 has an entry 'index' already, 1") as told:
+        assert [indexed[i]["index"] for i in range(24)] == list(range(24))
+    assert len(told) == 1
+
+
 def test_a_data_set_without_places_is_refused():
     class Endless(IterableDataset):
         def __iter__(self):

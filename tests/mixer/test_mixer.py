@@ -252,6 +252,13 @@ def test_the_default_policy_learns_without_a_meta_set():
         ({"lr": 0.1}, lambda m, x, y: m(x, y, -torch.ones(12).long()), "at least 0"),
         ({"lr": 0.1}, lambda m, x, y: m(x, y, x, y, x), "mixer\\(x, y, index\\)"),
         ({"lr": float("inf")}, lambda m, x, y: m(x, y), "finite"),
+        ({"lr": "abc"}, lambda m, x, y: m(x, y), "a number, not 'abc'"),
+        ({"lr": [1, 2]}, lambda m, x, y: m(x, y), "not a list: give lr=optimizer, a single one"),
+        ({"lr": SimpleNamespace(optimizer=1)}, lambda m, x, y: m(x, y), "lr=optimizer, not its scheduler"),
+        ({"lr": 0.1}, lambda m, x, y: m(x.long(), y), "x.float\\(\\)"),
+        ({"lr": 0.1}, lambda m, x, y: m(x.to(torch.complex64), y), "view_as_real"),
+        ({"lr": 0.1}, lambda m, x, y: m(x, y.float()), "y.long\\(\\)"),
+        ({"lr": 0.1}, lambda m, x, y: m(x, y.index_fill(0, torch.tensor(0), -100)), "leave out the samples with -100"),
     ],
 )
 def test_what_a_call_cannot_be_is_told(options, call, told):
@@ -282,6 +289,48 @@ def test_a_meta_set_of_one_sample_that_the_model_does_not_take_is_named():
     with pytest.raises(UserError, match="meta batch of one sample, as BatchNorm in training does not"):
         MetaMixUp(model, 4, meta=one, lr=0.1)(*batch(12, 6))
     MetaMixUp(nn.Linear(6, 4), 4, meta=one, lr=0.1)(*batch(12, 6))
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (lambda x: x, "an nn.Module, not a function"),
+        (torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1), "not a SGD"),
+        (nn.DataParallel(nn.Linear(6, 4)), "give it model.module"),
+    ],
+)
+def test_what_no_model_is_is_told(model, told):
+    with pytest.raises(UserError, match=told):
+        MetaMixUp(model, 4)
+
+
+def test_one_logit_for_two_classes_is_told_the_way_out():
+    x, y = batch(12, 6, classes=2)
+    with pytest.raises(UserError, match=r"num_classes=None, loss=binary_cross_entropy_with_logits and y.float\(\)"):
+        MetaMixUp(nn.Linear(6, 1), 2, lr=0.1)(x, y)
+
+
+def test_no_suspects_are_explained():
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, lr=0.1)
+    with pytest.warns(UserWarning, match="give mixer\\(x, y, index\\)"):
+        assert mixer.suspects() == []
+    mixer(*batch(12, 6), torch.arange(12))
+    with pytest.warns(UserWarning, match="too early"):
+        assert mixer.suspects() == []
+
+
+def test_samples_that_come_up_again_with_other_labels_are_told_of_once():
+    mixers, (x, y) = [MetaMixUp(nn.Linear(6, 4), 4, lr=0.1) for _ in range(2)], batch(60, 6)
+
+    def go(mixer: MetaMixUp, turns: int) -> None:
+        for k in range(40):
+            mixer(x, (y + turns * k) % 4, torch.arange(60))
+
+    go(mixers[0], turns=0)
+    with pytest.warns(UserWarning, match="had another label than before under the same index") as told:
+        go(mixers[1], turns=1)
+    go(mixers[1], turns=1)
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(("policy", "told"), [("trusty", "did you mean 'trust'"), (3, "not a int")])
@@ -326,7 +375,7 @@ def heard(model: nn.Module, passed, steps: int = 12, mixer: MetaMixUp | None = N
     """A mixer after some steps; passed(model, mixed) is the user's own pass."""
     mixer = mixer or MetaMixUp(model, 4, lr=0.1, **options)
     for _ in range(steps):
-        passed(model, mixer(*batch(300, 6), torch.arange(300)))
+        passed(model, mixer(torch.randn(300, 6), torch.arange(300) % 4, torch.arange(300)))
     return mixer
 
 

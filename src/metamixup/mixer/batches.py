@@ -1,6 +1,7 @@
 """Batches as users have them: tensors, tuples, dictionaries; with an index, and with labels among them."""
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ class Indexed(Dataset[Any]):
     def __init__(self, dataset: Dataset[Any]):
         if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
             raise UserError("Indexed needs a data set whose samples have a place: dataset[i]; an iterable one has none")
-        self.dataset = dataset
+        self.dataset, self._warned = dataset, False
 
     def __len__(self) -> int:
         return len(self.dataset)  # type: ignore[arg-type]
@@ -42,6 +43,13 @@ class Indexed(Dataset[Any]):
     def __getitem__(self, i: int) -> Any:
         sample = self.dataset[i]
         if isinstance(sample, Mapping):
+            if not self._warned and sample.get(INDEX[0], i) != i:
+                self._warned = True
+                warnings.warn(
+                    f"sample {i} has an entry {INDEX[0]!r} already, {sample[INDEX[0]]!r:.40}, in whose place Indexed "
+                    f"puts {i}: rename it, or leave Indexed out if it is the sample's place in the training set",
+                    stacklevel=2,
+                )
             return {**sample, INDEX[0]: i}
         return (*sample, i) if isinstance(sample, tuple | list) else (sample, i)
 

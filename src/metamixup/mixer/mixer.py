@@ -1,5 +1,6 @@
 """MetaMixUp for a training loop of one's own: three lines, any `nn.Module`, any tensor input."""
 
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -69,6 +70,7 @@ class MetaMixUp:
         mix_at: str = "input",
         seed: int = 0,
     ):
+        _require_model(model)
         if num_classes is not None and (
             not isinstance(num_classes, Integral) or isinstance(num_classes, bool) or num_classes < 1
         ):
@@ -194,8 +196,7 @@ class MetaMixUp:
         point = _point(self.model, self.mix_at)
         if point.module is None and not any(part.is_floating_point() for part in batches.tensors_of(x)):
             kind = batches.tensors_of(x)[0].dtype
-            how = "scale images to floats, as by x.float() / 255" if kind == torch.uint8 else "of tokens"
-            raise UserError(f"inputs of {kind} cannot be blended: {how}, or give mix_at the name of their embedding")
+            raise UserError(f"inputs of {kind} cannot be blended: {_as_floats(kind)}")
         return point
 
     def _loss(self, found: Any, targets: Tensor) -> Tensor:
@@ -230,8 +231,13 @@ class MetaMixUp:
 
     def suspects(self, k: int = 100) -> list[Suspect]:
         """The k training samples whose labels are most likely wrong, the worst first, with what they likely are
-        (None with 128 classes or more). They are known by their `index`."""
-        return self._trusting().suspects(k)
+        (None with 128 classes or more). They are known by their `index`; a warning says why there are none."""
+        stage = self._trusting()
+        if stage.division.fit is None or not stage.samples.count:
+            early = "it is too early: labels are judged once all samples have been looked at twice"
+            why = early if stage.samples.count else "give mixer(x, y, index) their place in the training set"
+            warnings.warn(f"no training sample has been judged yet; {why}", stacklevel=2)
+        return stage.suspects(k)
 
     def _trusting(self) -> Trust:
         if not isinstance(self.stage, Trust):
@@ -268,6 +274,22 @@ class MetaMixUp:
                 f"this state was saved with {found} classes and the mixer has num_classes={self.num_classes}: what is "
                 "remembered of one task says nothing of another; leave it out, and the mixer learns anew"
             )
+
+
+def _as_floats(kind: torch.dtype) -> str:
+    """What to do about inputs that are none."""
+    if kind.is_complex:
+        return "blend their real and imaginary parts, as by torch.view_as_real(x)"
+    if kind == torch.uint8:
+        return "scale images to floats, as by x.float() / 255, or give mix_at the name of their embedding"
+    return "give mix_at the name of the embedding of tokens; quantities become floats by x.float()"
+
+
+def _require_model(model: Any) -> None:
+    if isinstance(model, nn.DataParallel):
+        raise UserError("the mixer needs the plain module, not nn.DataParallel's: give it model.module")
+    if not isinstance(model, nn.Module):
+        raise UserError(f"model is what is trained, an nn.Module, not a {type(model).__name__}")
 
 
 def _meta_index(index: Any, labels: Tensor) -> Tensor:

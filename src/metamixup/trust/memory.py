@@ -19,11 +19,14 @@ class PredictionMemory:
 
     rate: of the running mean; a sample's first predictions are averaged plainly until 1/visits falls below it.
     Holds log_p: (N, K), labels, visits: (N,) by index; recent_log_p, recent_labels: of the latest, (≤ RECENT, …);
-    ignored: how many predictions were not finite and left no trace.
+    ignored: how many predictions were not finite and left no trace;
+    met_again, relabelled: of samples by index that came up again, how many there were, and with another label. Tensors,
+    since an answer would be waited for; not a part of the state.
     """
 
     def __init__(self, rate: float):
         self.rate, self.ignored = rate, 0
+        self.met_again, self.relabelled = torch.tensor(0), torch.tensor(0)
         self.log_p, self.recent_log_p = torch.zeros(0, 0), torch.zeros(0, 0)
         self.labels, self.recent_labels = (torch.zeros(0, dtype=torch.int64) for _ in range(2))
         self.visits = torch.zeros(0)
@@ -42,7 +45,11 @@ class PredictionMemory:
         if not len(index):  # an empty batch, which says nothing of how wide the tables are
             return
         self.make_room(index, log_p.shape[1])
-        rate = (1 / (self.visits[index] + 1)).clamp_min(self.rate)
+        visits = self.visits[index]
+        again = visits > 0
+        self.met_again = self.met_again.to(index.device) + again.sum()
+        self.relabelled = self.relabelled.to(index.device) + (again & (self.labels[index] != labels)).sum()
+        rate = (1 / (visits + 1)).clamp_min(self.rate)
         self.log_p[index] += rate[:, None] * (log_p - self.log_p[index])
         self.labels[index] = labels
         self.visits[index] += 1

@@ -13,6 +13,7 @@ ones are few then, so none of them waits, and the share of blends is that of the
 """
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -44,6 +45,7 @@ PLENTY = 0.4  # where the step's own pass judges this share of its samples, a lo
 PART, FEWEST = 0.25, 32  # the share of the batch that a look is at then, and no fewer samples: BatchNorm needs company
 SMALLEST = 16  # pixels of an image's side: a box hides too much of what smaller ones show
 HEARING = 0.2  # rate of the running share of samples that are judged for nothing
+FEW_AGAIN, MIXED_UP = 100, 0.1  # samples that came up again: enough to tell, and the share with other labels that tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks", "heard", "unmatched")
 
@@ -81,6 +83,7 @@ class Trust(Stage):
         self.learned_steps, self.square = 0, 0.0  # square: running mean of squared gains
         self.looks = 0.0  # at samples, since the labels were divided last
         self.heard = 0.0  # running share of samples that were judged in the step's own pass
+        self.warned = False  # of samples that are mixed up
         self.unmatched = 0  # of them, since the meta set was looked at last
 
     def __call__(
@@ -239,6 +242,20 @@ class Trust(Stage):
             log_p, labels = self.samples.known
             self.division.learn(log_p, labels, self.clean.known)
             self.looks = 0
+            self._warn_of_mixed_up_samples()
+
+    def _warn_of_mixed_up_samples(self) -> None:
+        again, other = int(self.samples.met_again), int(self.samples.relabelled)
+        if self.warned or again < FEW_AGAIN or other <= MIXED_UP * again:
+            return
+        self.warned = True
+        warnings.warn(
+            f"of {again} samples that came up again {other} had another label than before under the same index, so "
+            "trust is in a muddle of samples. An index is the place of a sample in the whole training set, as "
+            "metamixup.Indexed(dataset) gives it, not in the batch; and batches of a validation set are for the model "
+            "alone, not for the mixer",
+            stacklevel=2,
+        )
 
     def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs, shown: int) -> None:
         """Samples without an index cannot wait: the meta images, which are not trained on, stand for them. Beside
