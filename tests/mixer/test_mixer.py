@@ -500,7 +500,7 @@ def test_an_input_that_batches_share_does_not_mistake_one_for_the_other():
 def test_a_copied_mixer_goes_on_and_an_empty_batch_says_nothing():
     model = nn.Linear(6, 4)
     mixer = heard(model, PASSES["x"])
-    waiting = mixer(*batch(300, 6), torch.arange(300))
+    waiting = mixer(torch.randn(300, 6), torch.arange(300) % 4, torch.arange(300))
     for other in (copy.deepcopy(mixer), pickle.loads(pickle.dumps(mixer))):
         heard(other.model, PASSES["x"], mixer=other)
         heard(other.model, lambda model, mixed: model(mixed.x[:0]), mixer=other)

@@ -282,7 +282,7 @@ def _as_floats(kind: torch.dtype) -> str:
         return "blend their real and imaginary parts, as by torch.view_as_real(x)"
     if kind == torch.uint8:
         return "scale images to floats, as by x.float() / 255, or give mix_at the name of their embedding"
-    return "give mix_at the name of the embedding of tokens; quantities become floats by x.float()"
+    return "of tokens give mix_at the name of their embedding; quantities become floats by x.float()"
 
 
 def _require_model(model: Any) -> None:
