@@ -1,15 +1,26 @@
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import cross_entropy
 
 from metamixup.errors import UserError
 from metamixup.methods.adamixup import AdaMixUp
 from metamixup.methods.batch_norm import frozen_statistics
 from metamixup.mixer import MetaMixUp
 from metamixup.models.pretrained import parameter_groups
-from metamixup.network import NextPass, captured_inputs, classifier_name, find_classifier, fragile, network
+from metamixup.network import (
+    NextPass,
+    captured_inputs,
+    classifier_name,
+    find_classifier,
+    fragile,
+    known_classifier,
+    logits_of,
+    network,
+)
 
 
 class OutFirst(nn.Module):
@@ -48,12 +59,71 @@ def test_it_is_looked_for_once_a_model():
 
     def forward(net):
         calls.append(1)
-        net(torch.randn(2, 4))
+        return net(torch.ones(2, 4))
 
+    assert find_classifier(model, forward) == "out"
+    passes = len(calls)
     assert [find_classifier(model, forward) for _ in range(3)] == ["out"] * 3
-    assert len(calls) == 1
+    assert len(calls) == passes
     assert not any(m._forward_hooks for m in model.modules())
     assert find_classifier(nn.Tanh(), lambda net: net(torch.zeros(1))) is None
+
+
+class Wired(nn.Module):
+    """A body, a head of three classes and another linear layer, as `wire(self, features)` puts them together."""
+
+    def __init__(self, wire):
+        super().__init__()
+        self.body, self.head, self.other = nn.Linear(4, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+        self.weight = nn.Parameter(torch.randn(3, 3))
+        self.wire = wire
+
+    def forward(self, x):
+        return self.wire(self, torch.tanh(self.body(x)))
+
+
+WIRED = {
+    "an auxiliary layer runs last": (lambda m, f: (m.head(f), m.other(f)), "head"),
+    "and is an object's": (lambda m, f: SimpleNamespace(logits=m.head(f), projection=m.other(f)), "head"),
+    "a softmax follows": (lambda m, f: m.head(f).softmax(1), "head"),
+    "a scale follows": (lambda m, f: 10 * m.head(f), "head"),
+    "changed in place": (lambda m, f: m.head(f).mul_(10), "head"),
+    "a sum of two": (lambda m, f: m.head(f) + m.other(f), None),
+    "a way around it": (lambda m, f: m.head(f) + f, None),
+    "cosines": (lambda m, f: f / f.norm(dim=1, keepdim=True) @ m.weight, None),
+    "a gate": (lambda m, f: m.other(f).sigmoid() * f @ m.weight, None),
+}
+
+
+@pytest.mark.parametrize(("wire", "expected"), WIRED.values(), ids=WIRED.keys())
+def test_the_classifier_is_what_all_of_the_logits_is_made_of(wire, expected):
+    model, x, y = Wired(wire), torch.randn(5, 4), torch.arange(5) % 3
+    before, state = copy.deepcopy(model.state_dict()), torch.get_rng_state()
+    assert find_classifier(model, lambda net: cross_entropy(logits_of(net(x)), y)) == expected
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert torch.equal(state, torch.get_rng_state())
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_it_is_looked_for_anew_where_it_is_gone():
+    model, x = Wired(lambda m, f: m.head(f)), torch.randn(5, 4)
+    assert find_classifier(model, lambda net: net(x)) == "head"
+    del model.head
+    assert known_classifier(model) is None
+    model.fresh, model.wire = nn.Linear(3, 7), lambda m, f: m.fresh(f)
+    assert find_classifier(model, lambda net: net(x)) == "fresh"
+    assert known_classifier(model) is model.fresh
+
+
+def test_a_model_that_bears_no_other_weights_ends_in_what_is_called_last():
+    def wire(model, features):
+        if float(model.body.bias.detach().max()) > 0.05:
+            raise ValueError("unlikely weights")
+        return model.head(features)
+
+    model, x = Wired(wire), torch.randn(5, 4)
+    nn.init.zeros_(model.body.bias)
+    assert find_classifier(model, lambda net: net(x)) == "head"
 
 
 def test_a_network_on_copies_of_its_buffers_is_the_one_that_methods_use():

@@ -1,6 +1,9 @@
+import random
+
+import numpy as np
 import torch
 
-from metamixup.seeding import derived_generator, derived_seed, seed_everything
+from metamixup.seeding import derived_generator, derived_seed, own_randomness, seed_everything
 
 
 def test_the_same_purpose_gives_the_same_numbers_and_another_does_not():
@@ -19,3 +22,20 @@ def test_seeding_is_torchs_own_but_queues_nothing_for_devices_that_are_not_there
     seed_everything(3)
     assert torch.equal(torch.rand(4), expected)
     assert len(torch.cuda._queued_calls) == queued
+
+
+def draws() -> list[float]:
+    return [random.random(), float(np.random.rand()), float(torch.rand(()))]
+
+
+def test_a_randomness_of_ones_own_leaves_the_global_ones_where_they_were():
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    expected = [draws(), draws()]
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    found = [draws()]
+    with own_randomness(2**62):
+        own = draws()
+    found.append(draws())
+    with own_randomness(2**62):
+        assert draws() == own
+    assert found == expected

@@ -1,8 +1,9 @@
 """A network as a function of its parameters and buffers, and the linear layer that it ends in. For any `nn.Module`."""
 
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from threading import RLock
 from typing import Any
 
@@ -66,30 +67,30 @@ def _full_range() -> AbstractContextManager[object]:
 _classifiers: weakref.WeakKeyDictionary[nn.Module, str | None] = weakref.WeakKeyDictionary()
 
 
-def find_classifier(model: nn.Module, forward: Callable[[Net], Any]) -> str | None:
-    """The name of the linear layer that is called last in a forward pass, looked for once a model; None without any.
+def find_classifier(model: nn.Module, forward: Callable[[Net], Tensor]) -> str | None:
+    """The name of the linear layer that a model ends in: all that comes out is made of its output, with no weights
+    after it or beside it. Looked for once a model, and anew where that layer is gone; None without any.
 
-    forward: calls the network that it is given on some inputs.
+    forward: calls the network that it is given on some inputs, for its logits or for a loss of them.
     """
-    if model not in _classifiers:
-        called = [name for name, module in _called(model, forward) if isinstance(module, nn.Linear)]
-        _classifiers[model] = called[-1] if called else None
+    if model not in _classifiers or not _still_there(model, _classifiers[model]):
+        _classifiers[model] = _searched(model, forward)
     return _classifiers[model]
 
 
-def classifier_name(model: nn.Module, forward: Callable[[Net], Any] | None = None) -> str:
+def classifier_name(model: nn.Module, forward: Callable[[Net], Tensor] | None = None) -> str:
     """`find_classifier` for those who need one. `forward` may be left out where it has been found before, or where the
     model has but one linear layer."""
     linears = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
     if forward is not None and linears:
         linears = [name for name in (find_classifier(model, forward),) if name is not None]
-    elif _classifiers.get(model) is not None:
+    elif known_classifier(model) is not None:
         linears = [str(_classifiers[model])]
     if not linears:
         raise UserError(
-            f"{type(model).__name__} has no linear layer to end in, which policy 'trust', estimator 'head', AdaMixUp, "
-            "fine-tuning and mix_at='features' need; policy 'learned' with estimator 'finite_difference' or 'exact' "
-            "serves any model"
+            f"{type(model).__name__} has no linear layer that it ends in, which estimator 'head', AdaMixUp, "
+            "fine-tuning and mix_at='features' need: policy 'learned' with estimator 'finite_difference' or 'exact' "
+            "serves any model, and mix_at takes the name of any module"
         )
     if len(linears) > 1:
         raise UserError(
@@ -99,23 +100,116 @@ def classifier_name(model: nn.Module, forward: Callable[[Net], Any] | None = Non
     return linears[0]
 
 
-def _called(model: nn.Module, forward: Callable[[Net], Any]) -> list[tuple[str, nn.Module]]:
-    """The modules that are called in a forward pass, in the order in which they end."""
-    called: list[tuple[str, nn.Module]] = []
-    with leaving_no_trace(model), ExitStack() as hooks:
+def known_classifier(model: nn.Module) -> nn.Module | None:
+    """The linear layer that it ends in, where that has been looked for."""
+    name = _classifiers.get(model)
+    return model.get_submodule(name) if name is not None and _still_there(model, name) else None
+
+
+def ends_otherwise(model: nn.Module) -> bool:
+    """Has a linear layer that it ends in been looked for in vain?"""
+    return model in _classifiers and _classifiers[model] is None
+
+
+def _still_there(model: nn.Module, name: str | None) -> bool:
+    """Cheaper than a list of all modules: it is asked in every step."""
+    module: Any = model
+    for part in name.split(".") if name else ():
+        module = getattr(module, part, None)
+    return name is None or isinstance(module, nn.Linear)
+
+
+def _searched(model: nn.Module, forward: Callable[[Net], Tensor]) -> str | None:
+    """The linear layer that is called last, unless it shows that what comes out hangs on more than that."""
+    called = _called_linears(model, forward)
+    if not called:
+        return None
+    try:
+        return _sufficient(model, forward, called)
+    except Exception:  # a model need not bear other weights; without them nothing can be told
+        return called[-1]
+
+
+def _sufficient(model: nn.Module, forward: Callable[[Net], Tensor], called: list[str]) -> str | None:
+    def enough(of: list[str]) -> bool:
+        return _hangs_on_no_more(model, forward, of)
+
+    if enough(called[-1:]):
+        return called[-1]
+    # To keep one more never hurts. So layers that nothing comes of, and that are called later, fall away by bisection.
+    later = bisect_left(range(1, len(called) + 1), True, key=lambda n: enough(called[-n:]))
+    found = called[: len(called) - later][-1:]
+    return found[0] if found and enough(found) else None
+
+
+def _called_linears(model: nn.Module, forward: Callable[[Net], Tensor]) -> list[str]:
+    """In the order in which they are called last in a forward pass."""
+    called: dict[str, None] = {}
+
+    def note(name: str) -> None:
+        called.pop(name, None)
+        called[name] = None
+
+    with leaving_no_trace(model), ExitStack() as hooks, torch.no_grad():
         for name, module in model.named_modules():
-            hook = lambda _, *__, name=name, module=module: called.append((name, module))  # noqa: E731
-            hooks.enter_context(module.register_forward_hook(hook))
-        with torch.no_grad():
-            forward(network(model, {}))
-    return called
+            if isinstance(module, nn.Linear):
+                hooks.enter_context(module.register_forward_hook(lambda *_, name=name: note(name)))
+        forward(network(model, {}))
+    return list(called)
+
+
+def _hangs_on_no_more(model: nn.Module, forward: Callable[[Net], Tensor], names: list[str]) -> bool:
+    """Does the same come out if every weight and the order of the inputs are changed, but these layers put out what
+    they did? So one need not know how a network is wired, nor keep a graph of it."""
+    changed = {name: 1.5 * p.detach() + 0.1 for name, p in model.named_parameters() if p.is_floating_point()}
+    other = network(model, changed)
+    outputs: list[Tensor] = []
+
+    def disturbed(*inputs: Any, **named: Any) -> Any:
+        return other(*map(_reversed, inputs), **{name: _reversed(value) for name, value in named.items()})
+
+    def again(*_: Any) -> Tensor:
+        return outputs.pop(0)
+
+    def passed(net: Net, hook: Callable[..., Tensor | None]) -> Tensor:
+        with leaving_no_trace(model), ExitStack() as hooks, torch.no_grad():
+            for name in names:
+                hooks.enter_context(model.get_submodule(name).register_forward_hook(hook))
+            return forward(net)
+
+    # Copies, since what follows may change an output in place.
+    value = passed(network(model, {}), lambda _, __, output: outputs.append(output.clone()))
+    if value.is_meta or bool(value.isnan().any()):
+        return True  # nothing can be told
+    return torch.equal(value, passed(disturbed, again))
+
+
+def _reversed(value: Any) -> Any:
+    """Other inputs of the same kind: the batch from its end."""
+    return value.flip(0) if isinstance(value, Tensor) and value.ndim and value.is_floating_point() else value
+
+
+def logits_of(outputs: Any) -> Tensor:
+    """Of a model that returns them, an object or dictionary with `logits`, or a tuple that they come first in."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    if isinstance(outputs, Mapping) and "logits" in outputs:
+        outputs = outputs["logits"]
+    elif hasattr(outputs, "logits"):
+        outputs = outputs.logits
+    elif isinstance(outputs, tuple | list) and outputs:
+        outputs = outputs[0]
+    if not isinstance(outputs, Tensor):
+        raise UserError(f"the model returns a {type(outputs).__name__} without logits; give a loss=… that reads it")
+    return outputs
 
 
 class NextPass:
     """Tells of a model's next pass on certain inputs, once: what one of its layers put out in it. Then its hooks are
     gone. Compiled passes and those of a functional transform are not told of: hooks would be compiled with them.
 
-    given: the inputs, asked for when there is a pass; tell: called with the output of `layer`.
+    layer: a part of the model or all of it; given: the inputs, asked for when there is a pass; tell: called with the
+    output of `layer`, or the logits in it.
     """
 
     def __init__(
@@ -129,7 +223,9 @@ class NextPass:
         ]
 
     def _keep(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
-        self._output = output.detach() if isinstance(output, Tensor) and not _traced() else None
+        self._output = None
+        with suppress(UserError):  # a model that gives logits at one time need not do so at all times
+            self._output = None if _traced() else logits_of(output).detach()
 
     def _ended(self, _: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], __: Any) -> None:
         if self._output is None or _traced():
@@ -166,12 +262,6 @@ def _silent() -> Callable[..., None]:
 
 
 def _says_nothing(*_: Any) -> None: ...
-
-
-def known_classifier(model: nn.Module) -> nn.Module | None:
-    """The linear layer that it ends in, where that has been looked for."""
-    name = _classifiers.get(model)
-    return None if name is None else model.get_submodule(name)
 
 
 @contextmanager

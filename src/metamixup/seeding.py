@@ -1,7 +1,11 @@
 """Randomness as a function of (seed, names and numbers): no random state has to be carried or saved."""
 
 import hashlib
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 
@@ -21,3 +25,18 @@ def seed_everything(seed: int) -> None:
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
+
+
+@contextmanager
+def own_randomness(seed: int) -> Iterator[None]:
+    """Python, NumPy and torch draw from this seed meanwhile, on the processor, and go on afterwards where they were."""
+    python, numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)

@@ -12,8 +12,9 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from metamixup import Indexed, MetaMixUp
 from metamixup.errors import UserError
-from metamixup.mixer.batches import covering, index_of, logits_of, parted
+from metamixup.mixer.batches import blended, covering, index_of, parted, places_of
 from metamixup.mixing import Mixture
+from metamixup.network import logits_of
 
 X, Y = torch.randn(24, 5), torch.arange(24) % 3
 
@@ -42,6 +43,15 @@ def test_a_loader_of_an_indexed_data_set_gives_each_samples_place():
     batch = next(iter(DataLoader(Indexed(Rows()), batch_size=24, shuffle=True)))
     assert torch.equal(batch["pixel_values"], X[batch["index"]])
     assert len(Indexed(Rows())) == 24
+
+
+def test_an_index_that_a_sample_has_already_is_told_of_once():
+    same, other = ([{"x": X[i], "labels": Y[i], "index": i + shift} for i in range(24)] for shift in (0, 1))
+    assert [Indexed(same)[i]["index"] for i in range(24)] == list(range(24))
+    indexed = Indexed(other)
+    with pytest.warns(UserWarning, match="sample 0 has an entry 'index' already, 1") as told:
+        assert [indexed[i]["index"] for i in range(24)] == list(range(24))
+    assert len(told) == 1
 
 
 def test_a_data_set_without_places_is_refused():
@@ -91,6 +101,22 @@ def test_an_index_is_a_list_an_array_or_a_tensor(index):
 def test_an_index_that_makes_no_sense_is_refused(index, told):
     with pytest.raises(UserError, match=told):
         index_of(index, 3)
+
+
+@pytest.mark.parametrize(
+    "index", [[1, 3], np.array([1, 3]), torch.tensor([1, 3]), torch.tensor([False, True, False, True]), range(1, 4, 2)]
+)
+def test_places_that_are_asked_about_are_positions_or_a_mask(index):
+    assert places_of(index).tolist() == [1, 3]
+    assert places_of([False, True]).tolist() == [1]
+    assert places_of(3).tolist() == places_of(torch.tensor(3)).tolist() == [3]
+    assert places_of([]).tolist() == []
+
+
+@pytest.mark.parametrize(("index", "told"), [("all", "a list, an array"), ([0.5], "whole numbers"), ([-1], "at least")])
+def test_places_that_make_no_sense_are_refused(index, told):
+    with pytest.raises(UserError, match=told):
+        places_of(index)
 
 
 class Answering(nn.Module):
@@ -176,3 +202,14 @@ def test_masks_cover_both_partners():
     found = covering(x, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0])))
     assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0]]
     assert torch.equal(found["input_ids"], x["input_ids"])
+
+
+@pytest.mark.parametrize("hidden", [0.0, float("-inf")])
+def test_masks_of_floats_and_single_numbers_are_not_blended(hidden):
+    mask = torch.tensor([[1.0, hidden], [hidden, 1.0]])
+    x = {"values": torch.randn(2, 2), "attention_mask": mask, "scale": torch.tensor(2.0)}
+    mixture = Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
+    for found in (blended(x, mixture), covering(x, mixture)):
+        assert found["scale"] == 2
+    assert torch.equal(blended(x, mixture)["attention_mask"], mask)
+    assert torch.equal(blended(x, mixture)["values"], mixture.inputs(x["values"]))

@@ -85,6 +85,40 @@ def test_outputs_at_the_input_is_the_plain_call_and_features_are_found():
     assert not model[2]._forward_pre_hooks
 
 
+class Wired(nn.Module):
+    def __init__(self, wire):
+        super().__init__()
+        self.body, self.out, self.unused, self.wire = nn.Linear(5, 5), nn.Linear(5, 3), nn.Linear(5, 5), wire
+
+    def forward(self, x):
+        return self.wire(self, x)
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [("unused", 0), ("body", 2)],
+)
+@pytest.mark.parametrize("policy", ["beta", "learned"])
+def test_a_blend_point_that_a_pass_does_not_meet_once_is_told(name, times, policy):
+    model = Wired(lambda m, x: m.out(m.body(m.body(x))))
+    x, y = torch.randn(6, 5), torch.randint(0, 3, (6,))
+    mixer = MetaMixUp(model, 3, mix_at=name, policy=policy)
+    with pytest.raises(UserError, match=f"at Linear, but a pass calls it {times} times"):
+        mixer(x, y, x, y, lr=0.1).outputs(model)
+
+
+def test_a_blend_point_that_is_replaced_is_found_again_and_one_that_is_gone_is_told():
+    model, x, y = Wired(lambda m, x: m.out(m.body(x))), torch.randn(6, 5), torch.randint(0, 3, (6,))
+    mixer = MetaMixUp(model, 3, mix_at="body", policy="beta")
+    mixer(x, y, lr=0.1)
+    model.body = nn.Linear(5, 5)
+    mixed = mixer(x, y, lr=0.1)
+    torch.testing.assert_close(mixed.outputs(model), model.out(mixed.mixture.inputs(model.body(x))))
+    del model.body
+    with pytest.raises(UserError, match="unknown module 'body'"):
+        mixer(x, y, lr=0.1)
+
+
 def test_says_what_does_not_hold():
     model, x = net(2), torch.randn(4, 5)
     with pytest.raises(UserError, match="give the loss"):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, mse_loss
 
-from metamixup import Beta, Learned, MetaMixUp
+from metamixup import Beta, Learned, MetaMixUp, Trust
 from metamixup.choices import ESTIMATORS as NAMED
 from metamixup.choices import POLICIES
 from metamixup.errors import UserError
@@ -252,12 +252,85 @@ def test_the_default_policy_learns_without_a_meta_set():
         ({"lr": 0.1}, lambda m, x, y: m(x, y, -torch.ones(12).long()), "at least 0"),
         ({"lr": 0.1}, lambda m, x, y: m(x, y, x, y, x), "mixer\\(x, y, index\\)"),
         ({"lr": float("inf")}, lambda m, x, y: m(x, y), "finite"),
+        ({"lr": "abc"}, lambda m, x, y: m(x, y), "a number, not 'abc'"),
+        ({"lr": [1, 2]}, lambda m, x, y: m(x, y), "not a list: give lr=optimizer, a single one"),
+        ({"lr": SimpleNamespace(optimizer=1)}, lambda m, x, y: m(x, y), "lr=optimizer, not its scheduler"),
+        ({"lr": 0.1}, lambda m, x, y: m(x.long(), y), "x.float\\(\\)"),
+        ({"lr": 0.1}, lambda m, x, y: m(x.to(torch.complex64), y), "view_as_real"),
+        ({"lr": 0.1}, lambda m, x, y: m(x, y.float()), "y.long\\(\\)"),
+        ({"lr": 0.1}, lambda m, x, y: m(x, y.index_fill(0, torch.tensor(0), -100)), "leave out the samples with -100"),
     ],
 )
 def test_what_a_call_cannot_be_is_told(options, call, told):
     mixer = MetaMixUp(nn.Linear(6, 4), 4, meta=batch(6, 6), **options)
     with pytest.raises(UserError, match=told):
         call(mixer, *batch(12, 6))
+
+
+@pytest.mark.parametrize("loss", [cross_entropy, nn.CrossEntropyLoss(weight=torch.ones(4), label_smoothing=0.1)])
+def test_a_cross_entropy_of_ones_own_keeps_the_default_policy(loss):
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, meta=batch(6, 6), lr=0.1, loss=loss)
+    assert isinstance(mixer.stage, Trust)
+    for _ in range(3):
+        mixer(*batch(12, 6), torch.arange(12))
+    assert mixer.stage.learned_steps == 2
+    assert not isinstance(MetaMixUp(nn.Linear(6, 4), 4, loss=mse_loss).stage, Trust)
+    assert not isinstance(MetaMixUp(nn.Linear(6, 4), None, loss=loss).stage, Trust), "it learns by class"
+
+
+def test_meta_samples_of_another_shape_are_named():
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, meta=batch(6, 5), lr=0.1)
+    with pytest.raises(UserError, match=r"meta set: its samples are \(5,\) .* those of the batch \(6,\)"):
+        mixer(*batch(12, 6))
+
+
+def test_a_meta_set_of_one_sample_that_the_model_does_not_take_is_named():
+    one, model = batch(1, 6), nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))
+    with pytest.raises(UserError, match="meta batch of one sample, as BatchNorm in training does not"):
+        MetaMixUp(model, 4, meta=one, lr=0.1)(*batch(12, 6))
+    MetaMixUp(nn.Linear(6, 4), 4, meta=one, lr=0.1)(*batch(12, 6))
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (lambda x: x, "an nn.Module, not a function"),
+        (torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1), "not a SGD"),
+        (nn.DataParallel(nn.Linear(6, 4)), "give it model.module"),
+    ],
+)
+def test_what_no_model_is_is_told(model, told):
+    with pytest.raises(UserError, match=told):
+        MetaMixUp(model, 4)
+
+
+def test_one_logit_for_two_classes_is_told_the_way_out():
+    x, y = batch(12, 6, classes=2)
+    with pytest.raises(UserError, match=r"num_classes=None, loss=binary_cross_entropy_with_logits and y.float\(\)"):
+        MetaMixUp(nn.Linear(6, 1), 2, lr=0.1)(x, y)
+
+
+def test_no_suspects_are_explained():
+    mixer = MetaMixUp(nn.Linear(6, 4), 4, lr=0.1)
+    with pytest.warns(UserWarning, match="give mixer\\(x, y, index\\)"):
+        assert mixer.suspects() == []
+    mixer(*batch(12, 6), torch.arange(12))
+    with pytest.warns(UserWarning, match="too early"):
+        assert mixer.suspects() == []
+
+
+def test_samples_that_come_up_again_with_other_labels_are_told_of_once():
+    mixers, (x, y) = [MetaMixUp(nn.Linear(6, 4), 4, lr=0.1) for _ in range(2)], batch(60, 6)
+
+    def go(mixer: MetaMixUp, turns: int) -> None:
+        for k in range(40):
+            mixer(x, (y + turns * k) % 4, torch.arange(60))
+
+    go(mixers[0], turns=0)
+    with pytest.warns(UserWarning, match="had another label than before under the same index") as told:
+        go(mixers[1], turns=1)
+    go(mixers[1], turns=1)
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(("policy", "told"), [("trusty", "did you mean 'trust'"), (3, "not a int")])
@@ -302,7 +375,7 @@ def heard(model: nn.Module, passed, steps: int = 12, mixer: MetaMixUp | None = N
     """A mixer after some steps; passed(model, mixed) is the user's own pass."""
     mixer = mixer or MetaMixUp(model, 4, lr=0.1, **options)
     for _ in range(steps):
-        passed(model, mixer(*batch(300, 6), torch.arange(300)))
+        passed(model, mixer(torch.randn(300, 6), torch.arange(300) % 4, torch.arange(300)))
     return mixer
 
 
@@ -427,13 +500,67 @@ def test_an_input_that_batches_share_does_not_mistake_one_for_the_other():
 def test_a_copied_mixer_goes_on_and_an_empty_batch_says_nothing():
     model = nn.Linear(6, 4)
     mixer = heard(model, PASSES["x"])
-    waiting = mixer(*batch(300, 6), torch.arange(300))
+    waiting = mixer(torch.randn(300, 6), torch.arange(300) % 4, torch.arange(300))
     for other in (copy.deepcopy(mixer), pickle.loads(pickle.dumps(mixer))):
         heard(other.model, PASSES["x"], mixer=other)
         heard(other.model, lambda model, mixed: model(mixed.x[:0]), mixer=other)
     model(waiting.x)
     empty = mixer(torch.zeros(0, 6), torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64))
     assert model(empty.x).shape == (0, 4)
+
+
+class TwoHeads(nn.Module):
+    """Gives logits and, run last, a projection."""
+
+    def __init__(self, width: int = 5):
+        super().__init__()
+        self.body, self.head, self.projection = nn.Linear(6, 8), nn.Linear(8, 4), nn.Linear(8, width)
+
+    def forward(self, x):
+        features = torch.tanh(self.body(x))
+        return self.head(features), self.projection(features)
+
+
+@pytest.mark.usefixtures("never_stuck")
+@pytest.mark.parametrize("width", [5, 4])
+def test_a_linear_layer_that_runs_last_is_not_taken_for_the_head(width):
+    torch.manual_seed(0)
+    model = TwoHeads(width)
+    (x, y), (x_meta, y_meta) = batch(300, 6), batch(20, 6)
+    mixer = MetaMixUp(model, 4, meta=(x_meta, y_meta), lr=0.1)
+    for _ in range(12):
+        model(mixer(x, y, torch.arange(300)).x)
+    assert torch.allclose(mixer.stage.samples.log_p, model(x)[0].log_softmax(1).detach(), atol=1e-4)
+    assert mixer.stage.heard > 0.3
+    learned = MetaMixUp(model, 4, policy="learned")(x, y, x_meta, y_meta, lr=0.1)
+    features = MetaMixUp(model, 4, policy="beta", mix_at="features")(x, y, lr=0.1)
+    assert torch.isfinite(learned.lam).all()
+    assert features.point.module is model.head
+
+
+@pytest.mark.usefixtures("never_stuck")
+def test_a_model_that_ends_in_no_linear_layer_is_heard_by_its_logits():
+    model = nn.Sequential(nn.Conv1d(6, 4, 1), nn.AdaptiveAvgPool1d(1), nn.Flatten())
+    mixer, (x, y) = MetaMixUp(model, 4, lr=0.1), batch(300, 6, 5)
+    for _ in range(12):
+        model(mixer(x, y, torch.arange(300)).x)
+    assert mixer.stage.heard > 0.3
+
+
+def test_a_head_that_is_replaced_in_mid_run():
+    model, index = TwoHeads(), torch.arange(30)
+    model.forward = lambda x: model.head(torch.tanh(model.body(x)))
+    mixers = [MetaMixUp(model, 4, lr=0.1, mix_at=point) for point in ("input", "features")]
+    for mixer in mixers:
+        mixer(*batch(30, 6), index).outputs(model)
+    del model.head
+    model.fresh = nn.Linear(8, 4)
+    model.forward = lambda x: model.fresh(torch.tanh(model.body(x)))
+    for mixer in mixers:
+        for _ in range(3):
+            mixed = mixer(*batch(30, 6), index)
+            assert mixed.outputs(model).shape == (30, 4)
+    assert mixed.point.module is model.fresh
 
 
 def test_no_batch_stays_alive_in_the_mixer():

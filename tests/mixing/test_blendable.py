@@ -1,12 +1,14 @@
 """Losses that take blended targets, and those that do not."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from metamixup.errors import UserError
-from metamixup.mixing.blendable import require_blendable
+from metamixup.mixing.blendable import is_cross_entropy, require_blendable
 
 LOGITS, TARGETS = torch.randn(6, 4, requires_grad=True), torch.softmax(torch.randn(6, 4), 1)
 
@@ -48,3 +50,9 @@ def test_takes_losses_that_are_smooth_in_their_targets(loss):
 def test_says_why_a_loss_cannot_be_used(loss, message):
     with pytest.raises(UserError, match=message):
         require_blendable(loss, LOGITS, TARGETS)
+
+
+def test_a_cross_entropy_is_known_in_all_its_forms():
+    weighted = nn.CrossEntropyLoss(weight=torch.ones(4), label_smoothing=0.1)
+    assert all(map(is_cross_entropy, (F.cross_entropy, weighted, partial(F.cross_entropy, label_smoothing=0.1))))
+    assert not any(map(is_cross_entropy, (F.mse_loss, nn.NLLLoss(), lambda z, t: F.cross_entropy(z, t))))

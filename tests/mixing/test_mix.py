@@ -27,6 +27,16 @@ def test_the_ends_are_the_samples_themselves_to_the_bit(lam):
     assert torch.equal(mix(a, b, lam), a if lam else b)
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+def test_a_sample_that_is_not_blended_takes_nothing_over_from_its_partner(bad):
+    a, b = torch.randn(2, 4, 3)
+    a[0], b[1], a[2, 0], b[2, 0] = bad, bad, bad, bad
+    found = mix(a, b, torch.tensor([0.0, 1.0, 1.0, 0.3]))
+    assert torch.equal(found[:2], torch.stack([b[0], a[1]]))
+    torch.testing.assert_close(found[2], a[2], equal_nan=True)
+    assert torch.equal(found[3], torch.lerp(b[3], a[3], 0.3)), "a blend is as ever"
+
+
 def test_lambda_carries_a_gradient():
     lam = torch.tensor([0.3, 0.8], requires_grad=True)
     mix(torch.ones(2, 5), torch.zeros(2, 5), lam).sum().backward()

@@ -38,6 +38,15 @@ def test_every_pixel_is_of_one_of_the_two(make, layout, channels):
     assert torch.allclose(found.lam, found.keep.float().mean((1, 2)))
 
 
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_nothing_of_what_lies_outside_the_box_comes_in(layout):
+    x = torch.randn(50, 3, 20, 24).contiguous(memory_format=layout)
+    x[::5] = float("nan")
+    found = paste(torch.rand(50), torch.randperm(50), torch.rand(2, 50), (20, 24))
+    expected = torch.where(found.keep[:, None], x, x[found.partner])
+    torch.testing.assert_close(found.inputs(x), expected, rtol=0, atol=0, equal_nan=True)
+
+
 def test_videos_are_blended_by_the_same_box_in_every_frame():
     x = torch.randn(6, 2, 5, 20, 24)
     found = paste(torch.rand(6), torch.randperm(6), torch.rand(2, 6), (20, 24))

@@ -71,3 +71,11 @@ def test_what_is_constant_correlates_with_nothing():
     assert float(correlation(torch.ones(4), torch.arange(4.0))) == 0
     assert float(correlation(torch.ones(1), torch.ones(1))) == 0
     assert float(correlation(torch.arange(4.0), -torch.arange(4.0))) == pytest.approx(-1)
+
+
+def test_it_follows_the_samples_to_another_device():
+    balance = Balance()
+    for device in ("cpu", "meta"):
+        labels = torch.eye(3, device=device)
+        balance.learn(labels, labels[0], labels)
+    assert {balance.seen.device.type, balance.wanted.device.type, balance.gain.device.type} == {"meta"}

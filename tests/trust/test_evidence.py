@@ -2,6 +2,7 @@ import pytest
 import torch
 from meta.networks import Problem, relative_error, smooth_net
 from torch import nn
+from torch.nn.functional import normalize
 
 from metamixup.errors import UserError
 from metamixup.meta import Exact
@@ -15,7 +16,7 @@ def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
     problem = Problem(n=6, m=8, shape=(5,))
     body, head = nn.Linear(5, 4), nn.Linear(4, 3, bias=False)
     model = nn.Sequential(body, nn.Tanh(), head).double()
-    batch, meta = find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam))
+    batch, meta = find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam), 3)
     assert (batch.gain.shape, batch.log_p.shape) == ((6,), (6, 3))
     assert (meta.gain.shape, meta.log_p.shape) == ((8,), (8, 3))
 
@@ -43,12 +44,46 @@ def test_equals_the_exact_gradient_in_sample_weights_of_a_centred_head():
 
 def test_without_a_meta_set_the_network_speaks_alone():
     model, problem = smooth_net(), Problem()
-    batch, meta = find_evidence(model, problem.loss, None, Mixture.unblended(problem.lam))
+    batch, meta = find_evidence(model, problem.loss, None, Mixture.unblended(problem.lam), 3)
     assert meta is None
     assert not bool(batch.gain.any())
     assert torch.equal(
-        batch.log_p, find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam))[0].log_p
+        batch.log_p, find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam), 3)[0].log_p
     )
+
+
+class Cosine(nn.Module):
+    """Ends in no linear layer, though it has one."""
+
+    def __init__(self, wide: int = 4):
+        super().__init__()
+        self.body, self.weight = nn.Linear(5, wide), nn.Parameter(torch.randn(3, wide))
+
+    def forward(self, x):
+        return normalize(self.body(x), dim=1) @ normalize(self.weight, dim=1).T
+
+
+@pytest.mark.parametrize("wide", [4, 3])
+def test_a_model_without_a_linear_head_is_judged_by_its_logits_which_is_said_once(wide):
+    torch.manual_seed(0)
+    model, problem = Cosine(wide).double(), Problem(n=6, m=8, shape=(5,))
+    with pytest.warns(UserWarning, match="rarer than in the meta set are not weighted up"):
+        batch, meta = find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam), 3)
+    find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam), 3)
+    for found, x in ((batch, problem.x), (meta, problem.x_meta)):
+        assert torch.equal(found.log_p, model(x).float().log_softmax(1).detach())
+        assert not bool(found.gain.any())
+    find_evidence(Cosine(wide).double(), problem.loss, None, Mixture.unblended(problem.lam), 3)  # says nothing
+
+
+def test_a_linear_layer_of_every_token_is_no_head():
+    class Pooled(nn.Sequential):
+        def forward(self, x):
+            return super().forward(x).mean(1)
+
+    model, problem = Pooled(nn.Linear(5, 3)).double(), Problem(n=6, m=8, shape=(7, 5))
+    batch, _ = find_evidence(model, problem.loss, None, Mixture.unblended(problem.lam), 3)
+    assert torch.equal(batch.log_p, model(problem.x).float().log_softmax(1).detach())
 
 
 def test_a_method_that_classifies_more_than_the_batch_is_refused():
@@ -59,7 +94,7 @@ def test_a_method_that_classifies_more_than_the_batch_is_refused():
         return soft_cross_entropy(net(torch.cat([problem.x, problem.x])), torch.cat([problem.y, problem.y]))
 
     with pytest.raises(UserError, match="classify the batch once"):
-        find_evidence(model, beside_others, None, Mixture.unblended(problem.lam))
+        find_evidence(model, beside_others, None, Mixture.unblended(problem.lam), 3)
 
 
 def test_a_method_that_classifies_twice_is_refused():
@@ -70,6 +105,7 @@ def test_a_method_that_classifies_twice_is_refused():
             lambda net, m: problem.loss(net, m) + problem.loss(net, m),
             problem.meta_loss,
             Mixture.unblended(problem.lam),
+            3,
         )
 
 
@@ -77,7 +113,7 @@ def test_the_model_is_left_as_it_was():
     model, problem = smooth_net(dropout=0.3), Problem()
     before = {k: v.clone() for k, v in model.state_dict().items()}
     state = torch.get_rng_state()
-    find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam))
+    find_evidence(model, problem.loss, problem.meta_loss, Mixture.unblended(problem.lam), 3)
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
     assert all(p.grad is None for p in model.parameters())
     assert torch.equal(state, torch.get_rng_state())

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from metamixup.trust.memory import LEAST, RECENT, WIDE, CleanMemory, PredictionMemory, folded
+from metamixup.trust.memory import LEAST, RECENT, TABLES, WIDE, CleanMemory, PredictionMemory, folded
 
 
 def rows(*values: float) -> torch.Tensor:
@@ -60,3 +60,12 @@ def test_how_many_samples_there_are_does_not_hang_on_how_many_were_looked_at():
     memory.visits[500:600], memory.visits[:500] = 0, 4
     assert memory.size == 500, "indices have gaps"
     assert PredictionMemory(0.2).size == 0
+
+
+def test_it_follows_the_samples_to_another_device():
+    memory = PredictionMemory(0.2)
+    memory.follow(torch.device("meta"))
+    assert memory.visits.device.type == "cpu", "there is nothing to be moved"
+    memory.learn(torch.arange(3), rows(-1.0, -2.0, -3.0), labels(3))
+    memory.follow(torch.device("meta"))
+    assert {memory.state_dict()[name].device.type for name in TABLES} == {"meta"}

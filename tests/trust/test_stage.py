@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from metamixup import Beta, MetaMixUp
+from metamixup.errors import UserError
 from metamixup.meta import Replay, Reverse, Shuffle
 from metamixup.mixing import Mixture, Pairs, mix
 from metamixup.trust import Trust
@@ -213,7 +214,7 @@ def test_a_restored_stage_goes_on_where_it_was():
     stage, other = mixer.stage, Trust()
     other.load_state_dict(stage.state_dict())
     assert other.steps == stage.steps
-    labels = torch.eye(3)[torch.arange(600) % 3]
+    labels = torch.eye(3)[stage.samples.labels]
     pairs = Pairs(torch.randperm(600), labels, torch.arange(600), torch.arange(60), labels[:60])
     found = evidence(600, 60)
     for each in (stage, other):
@@ -408,3 +409,27 @@ def test_labels_are_divided_wherever_their_indices_lie(gap: int, offset: int):
         pairs = Pairs(torch.randperm(60), labels[rows], gap * rows + offset)
         _at(stage, step).learn(evidence(60, 0)[0], None, pairs)
     assert len(stage.division.shares) == 3
+
+
+def test_samples_are_asked_about_by_lists_masks_and_one_by_one():
+    mixer, _, _ = train(Trust(), epochs=6)
+    assert mixer.stage.division.fit is not None
+    expected = mixer.trust(torch.tensor([3, 500]))
+    mask = torch.zeros(600, dtype=torch.bool)
+    mask[[3, 500]] = True
+    for index in ([3, 500], mask.numpy(), mask):
+        assert torch.equal(mixer.trust(index), expected)
+    assert torch.equal(mixer.trust(500), expected[1:])
+
+
+def test_a_state_of_another_number_of_classes_is_told_when_it_is_loaded():
+    mixer, _, _ = train(Trust(), epochs=2)
+    plain, _, _ = train(Trust(), epochs=2, indexed=False, meta=False)
+    for state in (mixer.state_dict(), plain.state_dict()):
+        other = MetaMixUp(nn.Linear(6, 5), 5, lr=0.1)
+        with pytest.raises(UserError, match="saved with 3 classes and the mixer has num_classes=5"):
+            other.load_state_dict(state)
+        assert other.stage.steps == 0
+        MetaMixUp(nn.Linear(6, 3), 3, lr=0.1).load_state_dict(state)
+    fresh = MetaMixUp(nn.Linear(6, 4), 4).state_dict()
+    MetaMixUp(nn.Linear(6, 5), 5).load_state_dict(fresh)

@@ -15,7 +15,8 @@ from transformers import Trainer as Plain
 
 from metamixup.errors import UserError
 from metamixup.mixer import Indexed, MetaMixUp
-from metamixup.mixer.batches import INDEX, LABELS, logits_of, parted, tensors_of
+from metamixup.mixer.batches import INDEX, LABELS, parted, tensors_of
+from metamixup.network import logits_of
 
 
 class Trainer(Plain):

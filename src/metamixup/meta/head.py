@@ -33,7 +33,7 @@ BLENDS = ("features", "early", "input")
 class Head:
     """∇λ of a virtual step of the last linear layer alone.
 
-    classifier: the name of the linear layer that takes the step; by default the one that is called last;
+    classifier: the name of the linear layer that takes the step; by default the one that the model ends in;
     lookahead: False takes V at W, not at the looked-ahead W′: nearly the same;
     blend: "input", "early" or "features", where samples are blended for it;
     centred: the step acts on features less their mean;

@@ -37,7 +37,13 @@ def highest_rate(lr: float | Optimizer) -> float:
 
 
 def _finite(lr: Any) -> float:
-    rate = float(lr)
+    try:
+        rate = float(lr)
+    except (TypeError, ValueError):
+        kind = f"{lr!r:.40}" if isinstance(lr, str) else f"a {type(lr).__name__}"
+        hint = ", not its scheduler" if hasattr(lr, "optimizer") else ""
+        hint = ", a single one; of several, the rate of the one that trains the model" if isinstance(lr, list) else hint
+        raise UserError(f"lr is an optimizer or a number, not {kind}: give lr=optimizer{hint}") from None
     if not 0 <= rate < math.inf:
         raise UserError(f"a learning rate is finite and at least 0, not {rate}")
     return rate

@@ -106,6 +106,10 @@ class Stage:
         """(n,) how likely the labels of these training samples are right; None if it does not ask."""
         return None
 
+    def classes_in(self, state: dict[str, Any], classes: int) -> int | None:
+        """How many classes a state was learned with, where it shows and is not this number."""
+        return None
+
     def records(self) -> dict[str, float]:
         """Numbers for the record of an epoch."""
         return {}

@@ -1,7 +1,9 @@
 """Batches as users have them: tensors, tuples, dictionaries; with an index, and with labels among them."""
 
 import inspect
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +35,7 @@ class Indexed(Dataset[Any]):
     def __init__(self, dataset: Dataset[Any]):
         if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
             raise UserError("Indexed needs a data set whose samples have a place: dataset[i]; an iterable one has none")
-        self.dataset = dataset
+        self.dataset, self._warned = dataset, False
 
     def __len__(self) -> int:
         return len(self.dataset)  # type: ignore[arg-type]
@@ -41,6 +43,13 @@ class Indexed(Dataset[Any]):
     def __getitem__(self, i: int) -> Any:
         sample = self.dataset[i]
         if isinstance(sample, Mapping):
+            if not self._warned and sample.get(INDEX[0], i) != i:
+                self._warned = True
+                warnings.warn(
+                    f"sample {i} has an entry {INDEX[0]!r} already, {sample[INDEX[0]]!r:.40}, in whose place Indexed "
+                    f"puts {i}: rename it, or leave Indexed out if it is the sample's place in the training set",
+                    stacklevel=2,
+                )
             return {**sample, INDEX[0]: i}
         return (*sample, i) if isinstance(sample, tuple | list) else (sample, i)
 
@@ -104,6 +113,18 @@ def index_of(index: Any, n: int, what: str = "index") -> Tensor:
     return found.long()
 
 
+def places_of(index: Any) -> Tensor:
+    """Positions that are asked about, (n,): as `index_of`, a single one, or a mask that is True for those meant."""
+    try:
+        found = torch.as_tensor(index)
+    except (TypeError, ValueError, RuntimeError):
+        return index_of(index, 0)  # which tells what it is
+    if found.dtype == torch.bool and found.ndim == 1:
+        found = found.nonzero()[:, 0]
+    found = found.reshape(1) if found.ndim == 0 else found
+    return index_of(found, len(found))
+
+
 def tensors_of(x: Inputs) -> list[Tensor]:
     """The tensors that inputs are made of."""
     parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, tuple | list) else [x]
@@ -116,7 +137,10 @@ def size_of(x: Inputs) -> int:
         kind = type(x).__name__
         hint = ": torch.as_tensor(x) makes one" if isinstance(x, np.ndarray | list) else ""
         raise UserError(f"inputs are a tensor, or a dictionary or tuple of tensors, not a {kind}{hint}")
-    return len(tensors_of(x)[0])
+    rows = [part for part in tensors_of(x) if part.ndim]
+    if not rows:
+        raise UserError("inputs have no dimension of samples: give a batch, (B, …), not a single number")
+    return len(rows[0])
 
 
 def image_size_of(x: Inputs) -> tuple[int, int] | None:
@@ -158,9 +182,34 @@ def call(net: Callable[..., Any], x: Inputs) -> Any:
     return net(*x) if isinstance(x, tuple | list) else net(x)
 
 
+@contextmanager
+def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
+    """Where the network fails at a single meta sample, or at some that are not as those of the batch, that is the
+    likely reason."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        if size_of(x_meta) == 1:
+            raise UserError(
+                "the model does not take a meta batch of one sample, as BatchNorm in training does not: let the meta "
+                "set have a few samples of each class"
+            ) from error
+        ours, theirs = (", ".join(f"{tuple(t.shape[1:])} of {t.dtype}" for t in tensors_of(of)) for of in (x, x_meta))
+        if ours == theirs:
+            raise
+        raise UserError(
+            f"the model does not take the meta set: its samples are {theirs}, those of the batch {ours}"
+        ) from error
+
+
 def blended(x: Inputs, mixture: Mixture) -> Inputs:
-    """Every floating part is blended."""
-    return _each(x, lambda _, part: mixture.inputs(part) if part.is_floating_point() else part.view_as(part))
+    """Every floating part is blended, but for a mask: it says what there is, and half of that has no meaning."""
+
+    def blend(name: str, part: Tensor) -> Tensor:
+        blendable = part.is_floating_point() and part.ndim and name not in MASKS
+        return mixture.inputs(part) if blendable else part.view_as(part)
+
+    return _each(x, blend)
 
 
 def chosen(x: Inputs, rows: Tensor) -> Inputs:
@@ -173,7 +222,7 @@ def covering(x: Inputs, mixture: Mixture) -> Inputs:
     """For blends inside the network: where one of two partners has a token the blend has one, so masks are joined."""
 
     def cover(name: str, part: Tensor) -> Tensor:
-        return torch.maximum(part, part[mixture.partner]) if name in MASKS else part.view_as(part)
+        return torch.maximum(part, part[mixture.partner]) if name in MASKS and part.ndim else part.view_as(part)
 
     return _each(x, cover)
 
@@ -185,18 +234,3 @@ def _each(x: Inputs, change: Callable[[str, Tensor], Tensor]) -> Inputs:
     if isinstance(x, tuple | list):
         return tuple(change("", part) if isinstance(part, Tensor) else part for part in x)
     return change("", x)
-
-
-def logits_of(outputs: Any) -> Tensor:
-    """Of a model that returns them, an object or dictionary with `logits`, or a tuple that they come first in."""
-    if isinstance(outputs, Tensor):
-        return outputs
-    if isinstance(outputs, Mapping) and "logits" in outputs:
-        outputs = outputs["logits"]
-    elif hasattr(outputs, "logits"):
-        outputs = outputs.logits
-    elif isinstance(outputs, tuple | list) and outputs:
-        outputs = outputs[0]
-    if not isinstance(outputs, Tensor):
-        raise UserError(f"the model returns a {type(outputs).__name__} without logits; give a loss=… that reads it")
-    return outputs

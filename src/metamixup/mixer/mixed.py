@@ -51,8 +51,15 @@ class Mixed:
         """What the model makes of the blended batch, wherever it is blended; `model(mixed.x)` for `mix_at="input"`."""
         if self.point.module is None:
             return batches.call(model, self.given)
-        with mix_at(self.point.module, self.mixture, self.point.before):
-            return batches.call(model, self.given)
+        with mix_at(self.point.module, self.mixture, self.point.before) as blended:
+            found = batches.call(model, self.given)
+        if len(blended) != 1:
+            raise UserError(
+                f"samples are to be blended at {type(self.point.module).__name__}, but a pass calls it {len(blended)} "
+                "times, so that inputs are not blended as their labels are: give mix_at the name of a module that is "
+                "called once in each pass, and mixed.outputs the model that the mixer was made with, not a compiled one"
+            )
+        return found
 
 
 def outputs(net: Callable[..., Any], x: Inputs, mixture: Mixture, point: BlendPoint) -> Any:

@@ -1,5 +1,6 @@
 """MetaMixUp for a training loop of one's own: three lines, any `nn.Module`, any tensor input."""
 
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -18,8 +19,8 @@ from metamixup.mixer.meta_batches import MetaBatches, Source
 from metamixup.mixer.mixed import Mixed, outputs
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import BlendPoint
-from metamixup.mixing.blendable import LossFunction, require_blendable
-from metamixup.network import Net, NextPass, alone_with, classifier_name, known_classifier
+from metamixup.mixing.blendable import LossFunction, is_cross_entropy, require_blendable
+from metamixup.network import Net, NextPass, alone_with, classifier_name, ends_otherwise, known_classifier, logits_of
 from metamixup.policy import Policy
 from metamixup.trust import Suspect, Trust
 
@@ -48,9 +49,10 @@ class MetaMixUp:
     estimator: a name of `metamixup.choices.ESTIMATORS` or an estimator, for policies that learn by ∇λ.
     every: learn on each k-th step only; the default policy does so twice as often until it is known whether labels are
         wrong, and half as often once there is little left to learn.
-    loss: of (what the model returns, targets), smooth in the targets, since those are blended.
-    mix_at: "input", "features" (what the last linear layer is given) or the name of a module whose output is blended;
-        the loss is then taken of `mixed.outputs(model)`.
+    loss: of (what the model returns, targets), smooth in the targets, since those are blended. With another one than
+        the cross entropy, weighted, smoothed or plain, the policy is the paper's unless one is asked for.
+    mix_at: "input", "features" (what the linear layer that the model ends in is given) or the name of a module whose
+        output is blended, called once in each pass; the loss is then taken of `mixed.outputs(model)`.
     seed: decides partners, λ and meta batches.
     """
 
@@ -68,6 +70,7 @@ class MetaMixUp:
         mix_at: str = "input",
         seed: int = 0,
     ):
+        _require_model(model)
         if num_classes is not None and (
             not isinstance(num_classes, Integral) or isinstance(num_classes, bool) or num_classes < 1
         ):
@@ -75,14 +78,16 @@ class MetaMixUp:
         if num_classes is None and loss is soft_cross_entropy:
             raise UserError("without num_classes give the loss of (outputs, targets), for instance loss=mse_loss")
         self.model, self.num_classes, self.loss, self.lr = model, num_classes, loss, lr
-        self.stage = _stage(policy, estimator, plain=loss is soft_cross_entropy)
+        self.stage = _stage(policy, estimator, plain=num_classes is not None and is_cross_entropy(loss))
         if num_classes is None and self.stage.by_class:
             name = type(policy if isinstance(policy, Policy) else self.stage).__name__
             raise UserError(f"{name} learns by class; without num_classes use Learned() or Beta()")
         if every is not None and every < 1:
             raise UserError(f"every={every}: λ is learned on every k-th step with k ≥ 1")
         self._every, self._usual_every = every, self.stage.every
-        self.point = None if mix_at == "features" else _point(model, mix_at)  # features are found by a forward pass
+        self.mix_at = mix_at
+        if mix_at != "features":  # they are found by a forward pass
+            _point(model, mix_at)
         self.meta = None if meta is None else MetaBatches(meta, seed)
         self.generator = torch.Generator().manual_seed(seed)
         self._checked = loss is soft_cross_entropy
@@ -109,7 +114,8 @@ class MetaMixUp:
         batch, meta = batches.arranged(x, y, more, index, meta_index)
         x = batches.taken_by(self.model, batch.x)
         n = batches.size_of(x)
-        targets, point = self._targets(batch.y, x), self._blend_point(x)
+        targets = self._targets(batch.y, x)
+        point = self._blend_point(x, targets)
         device = batches.tensors_of(x)[0].device
         positions = None if batch.index is None else batches.index_of(batch.index, n).to(device)
         self.stage.every = self._every or (1 if positions is None and self.stage.forgets else self._usual_every)
@@ -130,7 +136,7 @@ class MetaMixUp:
         if self._next_pass is not None:
             self._next_pass.remove()
             self._next_pass, self._unheard = None, self._unheard + 1
-        classifier = known_classifier(self.model)
+        classifier = self.model if ends_otherwise(self.model) else known_classifier(self.model)
         listens = self.stage.listens and pairs.index is not None and world.size() == 1 and self._unheard < PATIENCE
         if not listens or classifier is None:
             return
@@ -155,7 +161,8 @@ class MetaMixUp:
             pairs = pairs.beside(y_meta, None if meta.index is None else _meta_index(meta.index, y_meta))
 
             def meta_loss(net: Net) -> Tensor:
-                return self._loss(batches.call(net, x_meta), y_meta)
+                with batches.naming_meta_samples(x, x_meta):
+                    return self._loss(batches.call(net, x_meta), y_meta)
 
         def loss(net: Net, mixture: Mixture) -> Tensor:
             return self._loss(outputs(net, x, mixture, point), mixture.labels(pairs.labels))
@@ -181,19 +188,20 @@ class MetaMixUp:
             )
         return None
 
-    def _blend_point(self, x: Inputs) -> BlendPoint:
-        if self.point is None:
-            name = classifier_name(self.model, lambda net: batches.call(net, x))
-            self.point = BlendPoint(self.model.get_submodule(name), before=True)
-        if self.point.module is None and not any(part.is_floating_point() for part in batches.tensors_of(x)):
+    def _blend_point(self, x: Inputs, targets: Tensor) -> BlendPoint:
+        """Asked for anew in each step: modules are replaced, as a head is for other classes."""
+        if self.mix_at == "features":
+            name = classifier_name(self.model, lambda net: self._loss(batches.call(net, x), targets))
+            return BlendPoint(self.model.get_submodule(name), before=True)
+        point = _point(self.model, self.mix_at)
+        if point.module is None and not any(part.is_floating_point() for part in batches.tensors_of(x)):
             kind = batches.tensors_of(x)[0].dtype
-            how = "scale images to floats, as by x.float() / 255" if kind == torch.uint8 else "of tokens"
-            raise UserError(f"inputs of {kind} cannot be blended: {how}, or give mix_at the name of their embedding")
-        return self.point
+            raise UserError(f"inputs of {kind} cannot be blended: {_as_floats(kind)}")
+        return point
 
     def _loss(self, found: Any, targets: Tensor) -> Tensor:
         if self.loss is soft_cross_entropy:
-            return soft_cross_entropy(batches.logits_of(found), targets)
+            return soft_cross_entropy(logits_of(found), targets)
         if not self._checked:
             require_blendable(self.loss, found, targets)
             self._checked = True
@@ -213,15 +221,23 @@ class MetaMixUp:
             )
         return y.to(parts[0].device, dtype)
 
-    def trust(self, index: Tensor) -> Tensor:
-        """(n,) how likely the labels of these training samples are right, by their `index`; 1 for one that has not
-        been judged. Of the default policy."""
-        return self._trusting().trust_of(index)
+    def trust(self, index: Any) -> Tensor:
+        """(n,) how likely the labels of these training samples are right; 1 for one that has not been judged. Of the
+        default policy.
+
+        index: positions as the mixer takes them, a single one, or a mask that is True for those meant.
+        """
+        return self._trusting().trust_of(batches.places_of(index))
 
     def suspects(self, k: int = 100) -> list[Suspect]:
         """The k training samples whose labels are most likely wrong, the worst first, with what they likely are
-        (None with 128 classes or more). They are known by their `index`."""
-        return self._trusting().suspects(k)
+        (None with 128 classes or more). They are known by their `index`; a warning says why there are none."""
+        stage = self._trusting()
+        if stage.division.fit is None or not stage.samples.count:
+            early = "it is too early: labels are judged once all samples have been looked at twice"
+            why = early if stage.samples.count else "give mixer(x, y, index) their place in the training set"
+            warnings.warn(f"no training sample has been judged yet; {why}", stacklevel=2)
+        return stage.suspects(k)
 
     def _trusting(self) -> Trust:
         if not isinstance(self.stage, Trust):
@@ -235,6 +251,7 @@ class MetaMixUp:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """UserError, and the mixer stays as it was, if the state is of another policy or version."""
         before = self.stage.state_dict()
+        self._require_same_classes(state)
         try:
             self.stage.load_state_dict(state["stage"])
             self.generator.set_state(state["generator"])
@@ -246,6 +263,33 @@ class MetaMixUp:
             ) from error
         if self.meta is not None:
             self.meta.steps = int(state.get("meta", 0))
+
+    def _require_same_classes(self, state: dict[str, Any]) -> None:
+        try:
+            found = self.stage.classes_in(state["stage"], self.num_classes or 0)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return  # it is no state of this policy, which loading it tells
+        if found is not None:
+            raise UserError(
+                f"this state was saved with {found} classes and the mixer has num_classes={self.num_classes}: what is "
+                "remembered of one task says nothing of another; leave it out, and the mixer learns anew"
+            )
+
+
+def _as_floats(kind: torch.dtype) -> str:
+    """What to do about inputs that are none."""
+    if kind.is_complex:
+        return "blend their real and imaginary parts, as by torch.view_as_real(x)"
+    if kind == torch.uint8:
+        return "scale images to floats, as by x.float() / 255, or give mix_at the name of their embedding"
+    return "of tokens give mix_at the name of their embedding; quantities become floats by x.float()"
+
+
+def _require_model(model: Any) -> None:
+    if isinstance(model, nn.DataParallel):
+        raise UserError("the mixer needs the plain module, not nn.DataParallel's: give it model.module")
+    if not isinstance(model, nn.Module):
+        raise UserError(f"model is what is trained, an nn.Module, not a {type(model).__name__}")
 
 
 def _meta_index(index: Any, labels: Tensor) -> Tensor:
@@ -266,7 +310,7 @@ def _stage(policy: Any, estimator: str | Estimator | None, plain: bool) -> Stage
 def _point(model: nn.Module, name: str) -> BlendPoint:
     if name == "input":
         return BlendPoint()
-    modules = dict(model.named_modules())
-    if name not in modules:
-        raise unknown("module", name, ["input", "features", *filter(None, modules)])
-    return BlendPoint(modules[name])
+    try:
+        return BlendPoint(model.get_submodule(name))
+    except AttributeError:
+        raise unknown("module", name, ["input", "features", *filter(None, dict(model.named_modules()))]) from None

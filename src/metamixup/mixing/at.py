@@ -12,12 +12,14 @@ from metamixup.mixing.mix import Mixture
 
 
 @contextmanager
-def mix_at(module: nn.Module, mixture: Mixture, before: bool = False) -> Iterator[None]:
+def mix_at(module: nn.Module, mixture: Mixture, before: bool = False) -> Iterator[list[nn.Module]]:
     """While this is open, each output of `module` (its first input with `before`) is blended; λ receives gradient.
+    Gives a list that grows by the module with each blend.
 
     It works for any module of any network, also when that is called with other parameters (`functional_call`). The
     labels are blended by the caller.
     """
+    blended: list[nn.Module] = []
 
     def blend(hidden: Any) -> Tensor:
         kind = type(module).__name__
@@ -25,6 +27,7 @@ def mix_at(module: nn.Module, mixture: Mixture, before: bool = False) -> Iterato
             raise TypeError(f"{kind} puts out a {type(hidden).__name__}; only a tensor can be blended")
         if len(hidden) != len(mixture.partner):
             raise UserError(f"{kind} has {tuple(hidden.shape)} for a batch of {len(mixture.partner)}: no row a sample")
+        blended.append(module)
         return mixture.inputs(hidden)
 
     if before:
@@ -32,7 +35,7 @@ def mix_at(module: nn.Module, mixture: Mixture, before: bool = False) -> Iterato
     else:
         hook = module.register_forward_hook(lambda _, __, output: blend(output))
     try:
-        yield
+        yield blended
     finally:
         hook.remove()
 

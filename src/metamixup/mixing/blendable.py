@@ -1,14 +1,24 @@
 """Does a loss take blended targets? λ reaches it through the inputs *and* the targets, so it must be smooth in both."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from metamixup.errors import UserError
+from metamixup.mixing.targets import soft_cross_entropy
 
 LossFunction = Callable[[Any, Tensor], Tensor]
+
+
+def is_cross_entropy(loss: LossFunction) -> bool:
+    """In any of the forms that torch has: weighted, with smoothed labels, with its options bound."""
+    while isinstance(loss, partial):
+        loss = loss.func
+    return loss is soft_cross_entropy or loss is cross_entropy or isinstance(loss, nn.CrossEntropyLoss)
 
 
 @torch.enable_grad()

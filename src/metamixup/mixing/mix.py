@@ -11,7 +11,8 @@ from metamixup import world
 
 
 def mix(a: Tensor, b: Tensor, lam: Tensor | float) -> Tensor:
-    """λ·a + (1−λ)·b: λ weights the *first* argument, as in the paper.
+    """λ·a + (1−λ)·b: λ weights the *first* argument, as in the paper. What is not blended stays itself, even beside
+    a NaN.
 
     a, b: (B, …) floating tensors of any rank; lam: a number, a scalar tensor, or one λ a sample, (B,).
     """
@@ -19,7 +20,17 @@ def mix(a: Tensor, b: Tensor, lam: Tensor | float) -> Tensor:
         raise TypeError(f"mix blends floating tensors, not {a.dtype}; class indices become rows by soft_labels()")
     if not isinstance(lam, Tensor):
         return torch.lerp(b, a, lam)
-    return torch.lerp(b, a, lam.to(a.dtype).reshape(-1, *[1] * (a.ndim - 1)))
+    lam = lam.to(a.dtype).reshape(-1, *[1] * (a.ndim - 1))
+    blend = torch.lerp(b, a, lam)
+    if lam.requires_grad or surely_finite(blend):  # ∇λ hangs on both samples
+        return blend
+    return torch.where(lam == 1, a, torch.where(lam == 0, b, blend))
+
+
+def surely_finite(x: Tensor) -> bool:
+    """Is there neither a NaN nor an infinity? A sum on the processor is an eighth of the cost of a blend; on another
+    device the answer would be waited for, so it is no."""
+    return x.device.type == "cpu" and bool(x.detach().sum(dtype=torch.promote_types(x.dtype, torch.float32)).isfinite())
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from metamixup.mixing.mix import Mixture
+from metamixup.mixing.mix import Mixture, surely_finite
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,9 @@ class Regions(Mixture):
 
 
 def _chosen(x: Tensor, partner: Tensor, first: Tensor) -> Tensor:
-    """A choice between two as a blend with weights of 0 and 1: exact, and faster than `where`."""
-    return torch.lerp(x[partner], x, first)
+    """A choice between two as a blend with weights of 0 and 1: exact where all is finite, and faster than `where`."""
+    blend = torch.lerp(x[partner], x, first)
+    return blend if surely_finite(blend) else torch.where(first == 1, x, x[partner])
 
 
 def paste(lam: Tensor, partner: Tensor, centre: Tensor, image_size: tuple[int, int]) -> Regions:

@@ -13,13 +13,15 @@ def soft_labels(y: Tensor, num_classes: int, dtype: torch.dtype = torch.float32)
     """(B,) class indices or (B, C) distributions → (B, C) distributions."""
     if y.is_floating_point():
         if y.ndim != 2 or y.shape[1] != num_classes:
-            raise UserError(f"soft labels are (B, {num_classes}), not {tuple(y.shape)}")
+            hint = ": make classes whole numbers by y.long()" if y.ndim == 1 else ""
+            raise UserError(f"soft labels are (B, {num_classes}), not {tuple(y.shape)}{hint}")
         _require_distributions(y)
         return y.to(dtype)
     if y.ndim != 1:
         raise UserError(f"labels are (B,) classes or (B, {num_classes}) floats, not {tuple(y.shape)} of {y.dtype}")
     if y.numel() and not (int(y.min()) >= 0 and int(y.max()) < num_classes):
-        raise UserError(f"labels lie in {int(y.min())}…{int(y.max())}, outside 0…{num_classes - 1}")
+        hint = ": leave out the samples with -100, since a sample without a label has no blend" if -100 in y else ""
+        raise UserError(f"labels lie in {int(y.min())}…{int(y.max())}, outside 0…{num_classes - 1}{hint}")
     return F.one_hot(y.long(), num_classes).to(dtype)
 
 
@@ -43,10 +45,19 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor, reduction: str = "mean")
     """−Σ_c y_c log softmax(z)_c. logits, targets: (B, C)."""
     if logits.shape != targets.shape:
         raise UserError(
-            f"the model gives {tuple(logits.shape)} and the labels are {tuple(targets.shape)}: num_classes has to be "
-            "the number of the model's outputs"
+            f"the model gives {tuple(logits.shape)} and the labels are {tuple(targets.shape)}: "
+            + _way_out(logits, targets)
         )
     return F.cross_entropy(logits, targets.to(logits.dtype), reduction=reduction)
+
+
+def _way_out(logits: Tensor, targets: Tensor) -> str:
+    if targets.shape[1:] == (2,) and logits.shape[1:] in ((), (1,)):
+        return (
+            "one logit for two classes takes num_classes=None, loss=binary_cross_entropy_with_logits and "
+            "y.float()[:, None]; or give the model two outputs"
+        )
+    return "num_classes has to be the number of the model's outputs, and logits come first in a tuple of outputs"
 
 
 def sharpen(p: Tensor, temperature: float) -> Tensor:

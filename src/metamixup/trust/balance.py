@@ -38,7 +38,8 @@ class Balance:
         seen, wanted, gained = (world.total(new) for new in news)
         if not len(self.seen):
             self.seen, self.wanted, self.gain = (torch.zeros_like(seen) for _ in range(3))
-        self.seen, self.wanted, self.gain = self.seen + seen, self.wanted + wanted, self.gain + gained
+        before = [count.to(seen) for count in (self.seen, self.wanted, self.gain)]  # a state may be loaded elsewhere
+        self.seen, self.wanted, self.gain = (old + new for old, new in zip(before, (seen, wanted, gained), strict=True))
         self._lift = None
 
     def weights(self, strength: float) -> Tensor:

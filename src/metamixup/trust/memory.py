@@ -11,16 +11,22 @@ LEAST = -9.0  # of a log p: beyond this a prediction says nothing more
 GAPS = 0.75  # of the samples that would have been met by so many visits if indices had no gaps
 
 
+TABLES = ("log_p", "labels", "visits", "recent_log_p", "recent_labels")
+
+
 class PredictionMemory:
     """The running mean of log p for each sample by its index, and the latest of samples that come without one.
 
     rate: of the running mean; a sample's first predictions are averaged plainly until 1/visits falls below it.
     Holds log_p: (N, K), labels, visits: (N,) by index; recent_log_p, recent_labels: of the latest, (≤ RECENT, …);
-    ignored: how many predictions were not finite and left no trace.
+    ignored: how many predictions were not finite and left no trace;
+    met_again, relabelled: of samples by index that came up again, how many there were, and with another label. Tensors,
+    since an answer would be waited for; not a part of the state.
     """
 
     def __init__(self, rate: float):
         self.rate, self.ignored = rate, 0
+        self.met_again, self.relabelled = torch.tensor(0), torch.tensor(0)
         self.log_p, self.recent_log_p = torch.zeros(0, 0), torch.zeros(0, 0)
         self.labels, self.recent_labels = (torch.zeros(0, dtype=torch.int64) for _ in range(2))
         self.visits = torch.zeros(0)
@@ -39,7 +45,11 @@ class PredictionMemory:
         if not len(index):  # an empty batch, which says nothing of how wide the tables are
             return
         self.make_room(index, log_p.shape[1])
-        rate = (1 / (self.visits[index] + 1)).clamp_min(self.rate)
+        visits = self.visits[index]
+        again = visits > 0
+        self.met_again = self.met_again.to(index.device) + again.sum()
+        self.relabelled = self.relabelled.to(index.device) + (again & (self.labels[index] != labels)).sum()
+        rate = (1 / (visits + 1)).clamp_min(self.rate)
         self.log_p[index] += rate[:, None] * (log_p - self.log_p[index])
         self.labels[index] = labels
         self.visits[index] += 1
@@ -87,12 +97,17 @@ class PredictionMemory:
         seen = known & (self.visits[place] > 0)
         return torch.where(seen[:, None], self.log_p[place], 0), seen
 
+    def follow(self, device: torch.device) -> None:
+        """To where the samples are: a state may have been loaded elsewhere."""
+        if len(self.visits) + len(self.recent_labels) and self.visits.device != device:
+            for name in TABLES:
+                setattr(self, name, getattr(self, name).to(device))
+
     def state_dict(self) -> dict[str, Tensor]:
-        names = ("log_p", "labels", "visits", "recent_log_p", "recent_labels")
-        return {**{name: getattr(self, name) for name in names}, "ignored": torch.tensor(self.ignored)}
+        return {**{name: getattr(self, name) for name in TABLES}, "ignored": torch.tensor(self.ignored)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        for name in ("log_p", "labels", "visits", "recent_log_p", "recent_labels"):
+        for name in TABLES:
             setattr(self, name, state[name].clone())
         self.ignored = int(state["ignored"])
 

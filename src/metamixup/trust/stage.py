@@ -13,6 +13,7 @@ ones are few then, so none of them waits, and the share of blends is that of the
 """
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -44,6 +45,7 @@ PLENTY = 0.4  # where the step's own pass judges this share of its samples, a lo
 PART, FEWEST = 0.25, 32  # the share of the batch that a look is at then, and no fewer samples: BatchNorm needs company
 SMALLEST = 16  # pixels of an image's side: a box hides too much of what smaller ones show
 HEARING = 0.2  # rate of the running share of samples that are judged for nothing
+FEW_AGAIN, MIXED_UP = 100, 0.1  # samples that came up again: enough to tell, and the share with other labels that tells
 PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
 NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks", "heard", "unmatched")
 
@@ -81,6 +83,7 @@ class Trust(Stage):
         self.learned_steps, self.square = 0, 0.0  # square: running mean of squared gains
         self.looks = 0.0  # at samples, since the labels were divided last
         self.heard = 0.0  # running share of samples that were judged in the step's own pass
+        self.warned = False  # of samples that are mixed up
         self.unmatched = 0  # of them, since the meta set was looked at last
 
     def __call__(
@@ -94,6 +97,8 @@ class Trust(Stage):
     ) -> Mixture:
         if not self.steps:
             self.amount.begin(fragile(model))
+        for memory in (self.samples, self.clean):
+            memory.follow(pairs.labels.device)
         due, self.steps = self.due, self.steps + 1
         if self.amount.unsettled and pairs.index is not None and pairs.labelled is None:
             self.amount.epoch.see(world.gathered(pairs.index))
@@ -103,7 +108,7 @@ class Trust(Stage):
             shown = self._shown(pairs, lam)
             self.heard *= 1 - HEARING
             part, judged_by = pairs.of(shown.partner), None if pairs.meta_labels is None else meta_loss
-            batch, meta = self.evidence(model, loss, judged_by, shown)
+            batch, meta = self.evidence(model, loss, judged_by, shown, pairs.labels.shape[1])
             if self.usable(*vars(batch).values(), *([] if meta is None else vars(meta).values())):
                 self._learn_amount(batch, meta, part, len(lam) * world.size())
                 seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
@@ -169,10 +174,10 @@ class Trust(Stage):
         return lam.to(pairs.labels.device, torch.promote_types(lam.dtype, pairs.labels.dtype))
 
     def evidence(
-        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, shown: Mixture
+        self, model: nn.Module, loss: Loss, meta_loss: MetaLoss | None, shown: Mixture, classes: int
     ) -> tuple[Evidence, Evidence | None]:
         """What the network and the meta set say about the samples that are shown, and of the meta set itself."""
-        return find_evidence(model, loss, meta_loss, shown)
+        return find_evidence(model, loss, meta_loss, shown, classes)
 
     def _shown(self, pairs: Pairs, lam: Tensor) -> Mixture:
         """The samples that a look is at, as they are: a part of the batch, with all that wait, where the others are
@@ -237,6 +242,20 @@ class Trust(Stage):
             log_p, labels = self.samples.known
             self.division.learn(log_p, labels, self.clean.known)
             self.looks = 0
+            self._warn_of_mixed_up_samples()
+
+    def _warn_of_mixed_up_samples(self) -> None:
+        again, other = int(self.samples.met_again), int(self.samples.relabelled)
+        if self.warned or again < FEW_AGAIN or other <= MIXED_UP * again:
+            return
+        self.warned = True
+        warnings.warn(
+            f"of {again} samples that came up again {other} had another label than before under the same index, so "
+            "trust is in a muddle of samples. An index is the place of a sample in the whole training set, as "
+            "metamixup.Indexed(dataset) gives it, not in the batch; and batches of a validation set are for the model "
+            "alone, not for the mixer",
+            stacklevel=2,
+        )
 
     def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs, shown: int) -> None:
         """Samples without an index cannot wait: the meta images, which are not trained on, stand for them. Beside
@@ -316,11 +335,12 @@ class Trust(Stage):
     def trust_of(self, index: Tensor) -> Tensor:
         """(n,) the probability that the labels of these training samples are right; 1 for one that was not judged."""
         if self.division.fit is None or not len(self.samples.visits):
-            return torch.ones(len(index))
-        log_p, judged = self.samples.of(index, self.samples.log_p.shape[1])
-        labels = self.samples.labels[torch.where(judged, index, 0)]
+            return torch.ones(len(index), device=index.device)
+        asked = index.to(self.samples.visits.device)
+        log_p, judged = self.samples.of(asked, self.samples.log_p.shape[1])
+        labels = self.samples.labels[torch.where(judged, asked, 0)]
         right = self.division.posterior(log_p, labels).gather(1, labels[:, None])[:, 0]
-        return torch.where(judged, right, 1.0)
+        return torch.where(judged, right, 1.0).to(index.device)
 
     def suspects(self, k: int) -> list[Suspect]:
         """The k training samples whose labels are most likely wrong, the worst first."""
@@ -330,7 +350,13 @@ class Trust(Stage):
         """(B,) 1 until the learning rate has fallen."""
         if self.amount.settling.left == 1 or not len(self.balance.seen):
             return torch.ones(len(pairs.labels), device=pairs.labels.device)
-        return pairs.labels.float() @ self.balance.weights(1 - self.amount.settling.left)
+        return pairs.labels.float() @ self.balance.weights(1 - self.amount.settling.left).to(pairs.labels.device)
+
+    def classes_in(self, state: dict[str, Any], classes: int) -> int | None:
+        predictions = [state[name][kind] for name in ("samples", "clean") for kind in ("log_p", "recent_log_p")]
+        columns = {table.shape[1] for table in predictions if len(table)} - {min(classes, WIDE)}
+        counted = {len(state["balance"]["seen"])} - {0, classes}
+        return next(iter(counted | columns), None)
 
     def records(self) -> dict[str, float]:
         return self.amount.records()

@@ -44,7 +44,8 @@ class WeightNet(Stage):
         due, self.steps = self.due, self.steps + 1
         self.net.to(pairs.labels.device)
         lam = torch.ones(len(pairs.labels), device=pairs.labels.device)
-        batch, meta = find_evidence(model, loss, meta_loss if due else None, Mixture.unblended(lam))
+        shown, judged_by = Mixture.unblended(lam), meta_loss if due else None
+        batch, meta = find_evidence(model, loss, judged_by, shown, pairs.labels.shape[1])
         losses = batch.losses(pairs.labels)
         if meta is not None and self.usable(batch.gain, losses):
             self.learn(losses, self.control.signal(batch.gain))
