@@ -24,9 +24,9 @@ STAGES = {
 
 
 def flat(state: dict) -> list[torch.Tensor]:
-    """All tensors of a state, wherever they lie."""
+    """All tensors of a state, wherever they lie, but for which samples came up: bad ones did too."""
     found = []
-    for value in state.values():
+    for value in (value for name, value in state.items() if name != "epoch"):
         found += flat(value) if isinstance(value, dict) else [value] if isinstance(value, torch.Tensor) else []
     return found
 
