@@ -39,9 +39,9 @@ class Points:
 
     def batch(self, step: int, rank: int = 0, world: int = 1):
         generator = derived_generator(0, self.name, step)
-        y = torch.randint(CLASSES, (BATCH,), generator=generator)
-        x = torch.randn(BATCH, 4, generator=generator) + y[:, None]
         index = torch.randperm(40, generator=generator)[:BATCH]
+        y = index % CLASSES
+        x = torch.randn(BATCH, 4, generator=generator) + y[:, None]
         own = slice(BATCH * rank // world, BATCH * (rank + 1) // world)
         return x[own], y[own], index[own]
 
