@@ -20,7 +20,8 @@ SEEDS = {
     "gauntlet-opened-4": 601182756,
     "gauntlet-opened-5": 704641868,
     "gauntlet-opened-6": 770272187,
-    "gauntlet-sealed": 780461686,
+    "gauntlet-opened-7": 780461686,
+    "gauntlet-sealed": 569080192,
 }
 TASKS = 12  # with clean labels, and as many with imperfect ones
 IMAGES = {"digits": 1297, "mnist": 58_000, "fashion": 58_000, "cifar10": 48_000}
