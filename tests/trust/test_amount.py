@@ -226,7 +226,7 @@ def test_losses_that_fall_alike_leave_no_gap():
     assert amount.gap.value == pytest.approx(0, abs=0.01)
 
 
-def in_a_run(epochs: int, gap=0.0, right=1.0, loss=0.5, shown=400, every=1) -> Amount:
+def in_a_run(epochs: int, gap=0.0, watched=True, loss=0.5, shown=400, every=1, wrong=0.0) -> Amount:
     """A cosine's first steps, of 100 samples each out of 1,000 in ten classes, whose indices are so far apart."""
     amount, memory = Amount(), PredictionMemory(0.2)
     memory.make_room(torch.tensor([1000 * every - 1]), 1)
@@ -235,7 +235,7 @@ def in_a_run(epochs: int, gap=0.0, right=1.0, loss=0.5, shown=400, every=1) -> A
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
         trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss * math.exp(gap)))
         counts = {"known": memory.size, "met": memory.count, "batch": 100, "steps": step + 1}
-        amount.learn(Look(trained, waiting, **counts, classes=10, right=right))
+        amount.learn(Look(trained, waiting, **counts, classes=10, watched=watched, wrong=wrong))
         if amount.settling.left < 1:
             break
     return amount
@@ -256,7 +256,7 @@ def test_in_a_longer_one_the_gap_decides():
 
 
 def test_a_small_rest_at_the_end_of_an_epoch_does_not_make_a_run_short():
-    amount = in_a_run(LONG[1] + 1, right=0.0, shown=40)
+    amount = in_a_run(LONG[1] + 1, watched=False, shown=40)
     one = losses(torch.ones(1))
     amount.learn(Look(one, one, known=1000, met=1000, batch=1, classes=10))
     assert amount.epochs == pytest.approx(LONG[1] + 1, rel=0.05)
@@ -276,13 +276,13 @@ def test_gaps_between_indices_do_not_make_a_run_short():
     assert in_a_run(LONG[1] + 1, every=100).long == 1
 
 
-def test_in_a_long_run_all_is_blended_once_labels_are_known_to_be_right_and_the_network_knows_something():
+def test_in_a_long_run_all_is_blended_once_labels_were_watched_and_the_network_knows_something():
     long = LONG[1] + 1
     assert in_a_run(long).learned == 1
     assert in_a_run(long).released
     assert in_a_run(long).by_heart == 1
-    assert in_a_run(long, right=0.0).learned == 0
-    assert in_a_run(long, right=0.5).learned == 0.5
+    assert in_a_run(long, watched=False).learned == 0
+    assert in_a_run(long, wrong=0.3).learned == 1, "a few wrong labels are no reason to blend less than with none"
     assert in_a_run(long, loss=0.92 * math.log(10)).learned == 0
 
 
@@ -297,7 +297,7 @@ def test_nobody_waits_in_the_first_epochs_while_the_rate_tells_nothing():
 
 
 def test_nobody_waits_in_a_run_that_is_known_to_be_long():
-    amount = in_a_run(LONG[1] + 1, right=0.0, shown=10 * SOONEST + 5)
+    amount = in_a_run(LONG[1] + 1, watched=False, shown=10 * SOONEST + 5)
     assert amount.long == 1
     assert not amount.waits(torch.arange(1000)).any()
 
@@ -314,10 +314,10 @@ def test_what_was_heard_of_those_who_waited_says_nothing_once_nobody_does():
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / 400)))
     amount.learn(Look(losses(torch.ones(90)), losses(torch.ones(0)), known=1000, met=1000, batch=100, steps=140))
     assert amount.long == 1
-    assert amount.learned == 0, "labels are not known to be right yet"
+    assert amount.learned == 0, "labels have not been watched yet"
     for _ in range(20):
         trained = losses(torch.full((90,), 0.1))
-        amount.learn(Look(trained, losses(torch.ones(0)), known=1000, met=1000, batch=100, steps=140, right=1.0))
+        amount.learn(Look(trained, losses(torch.ones(0)), known=1000, met=1000, batch=100, steps=140, watched=True))
     assert amount.released
 
 

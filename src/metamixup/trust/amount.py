@@ -10,8 +10,9 @@ at once and without a memory of its own: mixing keeps the trained loss up, so p 
 
 Mixing pays late, so the gap tells late that it would have. Where the learning rate tells how long the run will be
 (`horizon`), that is known before, and nobody need wait: a short run ends before anything is learned by heart, so
-nothing is blended; in a long one p is 1 as soon as labels are known to be right and the network knows some of what it
-is shown. As long as the run may be a short one, nobody waits in the first epochs either.
+nothing is blended; in a long one p is 1 as soon as labels have been watched for long enough to tell wrong ones, which
+is easier on whole samples, and the network knows some of what it is shown. As long as the run may be a short one,
+nobody waits in the first epochs either.
 
 A network that is at chance (`chance`) has nothing to lose: all pairs are blended until it knows something.
 
@@ -61,7 +62,7 @@ class Look:
     is known by heart at first sight; new: of the others; known: how many samples there are, by their index, 0 without
     one; indices: the same with the gaps between indices; met: how many have been met so far; batch: how many a step
     shows; steps: how many there have been; classes: how many there are; wrong: what p is at least, since labels are
-    wrong; right: how far labels are known to be right, in [0, 1]."""
+    wrong; watched: have they been watched for long enough to tell?"""
 
     trained: Losses
     waiting: Losses
@@ -73,7 +74,7 @@ class Look:
     steps: int = 0
     classes: int = 2
     wrong: float = 0.0
-    right: float = 0.0
+    watched: bool = False
 
 
 class Amount:
@@ -156,7 +157,7 @@ class Amount:
             return False
         windows = self._windows(len(trained[0]), len(waiting[0]))
         self.gap.learn(trained, waiting, max(0.0, 1 - windows))
-        self.learned = max(self._by_gap(), look.right * self._by_length(look.classes))
+        self.learned = max(self._by_gap(), look.watched * self._by_length(look.classes))
         if self.gap.heard >= self.window:
             self.gap.note_widest()
         self.full = self.full + windows if max(look.wrong, self.learned) == before == 1 else 0.0

@@ -268,7 +268,6 @@ class Trust(Stage):
             waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
             chosen = (met & ~waiting, waiting, ~met & ~waiting)
             trained, waits, new = ((losses[rows], labels[rows]) for rows in chosen)
-            right = 1 - self.division.strength if self.division.watched else 0.0
             look = Look(
                 trained,
                 waits,
@@ -280,7 +279,7 @@ class Trust(Stage):
                 steps=self.steps,
                 classes=classes,
                 wrong=wrong,
-                right=right,
+                watched=self.division.watched,
             )
             anew = self.amount.learn(look)
         elif meta is not None and pairs.meta_labels is not None and pairs.labelled is None:
