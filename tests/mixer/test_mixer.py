@@ -465,6 +465,7 @@ def test_where_samples_are_blended_inside_the_model_they_are_heard_too():
 
 
 @pytest.mark.usefixtures("never_stuck")
+@pytest.mark.filterwarnings("ignore:inputs of torch.int64")
 def test_a_look_at_a_part_of_inputs_of_several_kinds():
     class Two(nn.Module):
         def __init__(self):
@@ -483,6 +484,7 @@ def test_a_look_at_a_part_of_inputs_of_several_kinds():
     assert mixer.stage.hears_enough
 
 
+@pytest.mark.filterwarnings("ignore:inputs of torch.int64")
 def test_an_input_that_batches_share_does_not_mistake_one_for_the_other():
     class Kind(nn.Linear):
         def forward(self, x, kind):

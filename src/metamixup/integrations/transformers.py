@@ -15,7 +15,7 @@ from transformers import Trainer as Plain
 
 from metamixup.errors import UserError
 from metamixup.mixer import Indexed, MetaMixUp
-from metamixup.mixer.batches import INDEX, LABELS, parted, tensors_of
+from metamixup.mixer.batches import INDEX, LABELS, by_sample, parted
 from metamixup.network import logits_of
 
 
@@ -93,7 +93,7 @@ def _collated(samples: list[Any], collate: Callable[[list[Any]], Any], known: se
 
 def _blend_point(model: nn.Module, x: Any) -> str:
     """The input where it is of floats; the embedding of tokens otherwise."""
-    if any(part.is_floating_point() for part in tensors_of(x)):
+    if by_sample(x)[0]:
         return "input"
     embedding = model.get_input_embeddings()  # type: ignore[operator]
     return next(name for name, module in model.named_modules() if module is embedding)
