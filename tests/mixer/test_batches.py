@@ -198,21 +198,25 @@ def test_parts_that_could_be_anything_are_told(model):
         MetaMixUp(model, 3, meta=(X, Y), lr=0.1)({"photo": X, "other": X, "labels": Y})
 
 
-def test_masks_cover_both_partners():
-    x = {"input_ids": torch.arange(6).view(2, 3), "attention_mask": torch.tensor([[1, 1, 0], [1, 0, 0]])}
-    found = covering(x, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0])))
-    assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0]]
-    assert torch.equal(found["input_ids"], x["input_ids"])
+@pytest.mark.parametrize("join", [blended, covering])
+def test_masks_cover_both_partners_of_a_blend_and_no_one_elses(join):
+    tokens, mask = torch.arange(12).view(4, 3), torch.tensor([[1, 1, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0]])
+    mixture = Mixture(torch.tensor([0.5, 0.5, 1.0, 0.0]), torch.tensor([1, 0, 0, 1]))
+    for kind in (torch.int64, torch.bool, torch.float32):
+        found = join({"input_ids": tokens, "attention_mask": mask.to(kind)}, mixture)
+        assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]]
+        assert found["attention_mask"].dtype == kind
+        assert torch.equal(found["input_ids"], tokens)
 
 
 @pytest.mark.parametrize("hidden", [0.0, float("-inf")])
 def test_masks_of_floats_and_single_numbers_are_not_blended(hidden):
-    mask = torch.tensor([[1.0, hidden], [hidden, 1.0]])
+    mask = torch.tensor([[1.0, hidden], [hidden, hidden]])
     x = {"values": torch.randn(2, 2), "attention_mask": mask, "scale": torch.tensor(2.0)}
     mixture = Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
     for found in (blended(x, mixture), covering(x, mixture)):
         assert found["scale"] == 2
-    assert torch.equal(blended(x, mixture)["attention_mask"], mask)
+        assert found["attention_mask"].tolist() == [[1.0, hidden], [1.0, hidden]]
     assert torch.equal(blended(x, mixture)["values"], mixture.inputs(x["values"]))
 
 

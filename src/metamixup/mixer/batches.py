@@ -229,10 +229,12 @@ def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
 
 
 def blended(x: Inputs, mixture: Mixture) -> Inputs:
-    """Every floating part is blended, but for a mask: it says what there is, and half of that has no meaning."""
+    """Every floating part is blended. Of two masks there is what one of them has: half of that has no meaning."""
 
     def blend(name: Any, part: Tensor) -> Tensor:
-        return mixture.inputs(part) if part.is_floating_point() and name not in MASKS else part.view_as(part)
+        if name in MASKS:
+            return joined(part, mixture)
+        return mixture.inputs(part) if part.is_floating_point() else part.view_as(part)
 
     return _each_row(x, blend)
 
@@ -243,12 +245,14 @@ def chosen(x: Inputs, rows: Tensor) -> Inputs:
 
 
 def covering(x: Inputs, mixture: Mixture) -> Inputs:
-    """For blends inside the network: where one of two partners has a token the blend has one, so masks are joined."""
+    """For blends inside the network: its inputs stay, but for their masks."""
+    return _each_row(x, lambda name, part: joined(part, mixture) if name in MASKS else part.view_as(part))
 
-    def cover(name: Any, part: Tensor) -> Tensor:
-        return torch.maximum(part, part[mixture.partner]) if name in MASKS else part.view_as(part)
 
-    return _each_row(x, cover)
+def joined(mask: Tensor, mixture: Mixture) -> Tensor:
+    """Where one of two partners has a token their blend has one; a sample that is not blended keeps its own. (B, …)"""
+    own, other, lam = mask, mask[mixture.partner], mixture.lam.reshape(-1, *[1] * (mask.ndim - 1))
+    return torch.where(lam == 1, own, torch.where(lam == 0, other, torch.maximum(own, other)))
 
 
 def _each_row(x: Inputs, change: Callable[[Any, Tensor], Tensor]) -> Inputs:
