@@ -32,7 +32,12 @@ class Trainer(Plain):
         super().__init__(*args, **kwargs)
         if self.train_dataset is None:
             raise UserError("MetaMixUp's Trainer needs a train_dataset whose samples have a place: dataset[i]")
-        self._network: Any = self.model
+        if self.compute_loss_func is not None:
+            raise UserError(
+                "the loss of blends is the cross entropy: leave out compute_loss_func, which was made for classes"
+            )
+        # Ours is the mean of a batch, which the Trainer is to divide where gradients are accumulated.
+        self.model_accepts_loss_kwargs = False
         known = _known_keys(cast(nn.Module, self.model))
         collate = self.data_collator
         self.data_collator = lambda samples: _collated(samples, collate, known)
@@ -48,21 +53,21 @@ class Trainer(Plain):
         if not model.training:
             plain = {name: value for name, value in inputs.items() if name not in INDEX}
             return super().compute_loss(model, plain, return_outputs=return_outputs, **kwargs)
-        if self._mixer is None:
-            self._mixer = self._make_mixer(inputs)
+        if self._mixer is None or self._mixer.model is not self.model:  # `model_init` makes one for every run
+            self._mixer = self._make_mixer(cast(nn.Module, self.model), inputs)
         mixed = self._mixer(dict(inputs), lr=self.optimizer)
         outputs = mixed.outputs(model)
-        loss = cross_entropy(logits_of(outputs), mixed.y)
+        loss = cross_entropy(logits_of(outputs), mixed.y, label_smoothing=self.args.label_smoothing_factor)
         return (loss, outputs) if return_outputs else loss
 
-    def _make_mixer(self, inputs: Mapping[str, Any]) -> MetaMixUp:
+    def _make_mixer(self, model: nn.Module, inputs: Mapping[str, Any]) -> MetaMixUp:
         options = {
-            "mix_at": _blend_point(self._network, parted(dict(inputs)).x),
+            "mix_at": _blend_point(model, parted(dict(inputs)).x),
             "seed": self.args.seed,
             **self._mixing,
         }
         meta = None if self._meta_dataset is None else _Collated(self._meta_dataset, self._collate_meta)
-        return MetaMixUp(self._network, self._network.config.num_labels, meta=meta, **options)
+        return MetaMixUp(model, cast(Any, model).config.num_labels, meta=meta, **options)
 
 
 class _Collated(Dataset[Any]):
