@@ -134,3 +134,16 @@ def test_smoothed_labels_are_those_of_the_arguments_and_a_loss_of_ones_own_is_re
     assert torch.allclose(loss, cross_entropy(outputs.logits, mixed.y, label_smoothing=0.3))
     with pytest.raises(UserError, match="leave out compute_loss_func"):
         made(images(16, 0), None, tmp_path, model=vit(), compute_loss_func=cross_entropy)
+
+
+def test_a_run_that_goes_on_from_a_checkpoint_keeps_what_the_mixer_learned(tmp_path):
+    arguments = {"num_train_epochs": 4, "save_strategy": "epoch"}
+    whole = run(made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert()))
+    again = run(
+        made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert()),
+        resume_from_checkpoint=str(tmp_path / "checkpoint-12"),
+    )
+    assert again._mixer.stage.steps == whole._mixer.stage.steps == 24
+    mine, theirs = (dict(trainer.model.named_parameters()) for trainer in (whole, again))
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert torch.equal(whole._mixer.stage.samples.log_p, again._mixer.stage.samples.log_p)

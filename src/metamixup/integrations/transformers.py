@@ -4,7 +4,9 @@ Images are blended by their pixels, text by its embeddings.
 """
 
 import inspect
+import io
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -12,11 +14,16 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from transformers import Trainer as Plain
+from transformers import TrainerCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
 
 from metamixup.errors import UserError
 from metamixup.mixer import Indexed, MetaMixUp
 from metamixup.mixer.batches import INDEX, LABELS, by_sample, parted
 from metamixup.network import logits_of
+from metamixup.storage import write_atomically
+
+STATE = "mixer.pt"  # in a checkpoint's folder
 
 
 class Trainer(Plain):
@@ -46,6 +53,13 @@ class Trainer(Plain):
         self._meta_dataset, self._mixing = meta_dataset, mixing or {}
         self._mixer: MetaMixUp | None = None
         self._collate_meta: Callable[..., Any] = self.data_collator
+        self._resumed: str | None = None
+        self.add_callback(_SaveMixer(self))
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        last = resume_from_checkpoint is True
+        self._resumed = get_last_checkpoint(self.args.output_dir) if last else cast(str, resume_from_checkpoint)
+        return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def compute_loss(  # type: ignore[override]
         self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **kwargs: Any
@@ -67,7 +81,27 @@ class Trainer(Plain):
             **self._mixing,
         }
         meta = None if self._meta_dataset is None else _Collated(self._meta_dataset, self._collate_meta)
-        return MetaMixUp(model, cast(Any, model).config.num_labels, meta=meta, **options)
+        mixer = MetaMixUp(model, cast(Any, model).config.num_labels, meta=meta, **options)
+        saved = Path(self._resumed) / STATE if self._resumed else None
+        if saved is not None and saved.exists():  # a checkpoint of the plain Trainer has none
+            mixer.load_state_dict(torch.load(saved, weights_only=True))
+        return mixer
+
+
+class _SaveMixer(TrainerCallback):
+    """What the mixer learned goes into each checkpoint: a run that goes on from one would begin to learn anew."""
+
+    def __init__(self, trainer: Trainer):
+        self.trainer = trainer
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+        mixer = self.trainer._mixer
+        if mixer is None or not state.is_world_process_zero or not folder.is_dir():
+            return
+        content = io.BytesIO()
+        torch.save(mixer.state_dict(), content)
+        write_atomically(folder / STATE, content.getvalue())
 
 
 class _Collated(Dataset[Any]):
