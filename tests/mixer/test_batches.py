@@ -80,6 +80,15 @@ def test_what_is_no_batch_is_told(wrong):
         parted(wrong)
 
 
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [(["cat", "dog"] * 12, "give names of classes numbers"), (np.array(["cat"] * 24), "give names"), (1, "a single n")],
+)
+def test_labels_that_are_no_numbers_are_told(labels, told):
+    with pytest.raises(UserError, match=told):
+        MetaMixUp(net(), 3, lr=0.1)(X, labels)
+
+
 @pytest.mark.parametrize("index", [[1, 0, 2], np.array([1, 0, 2]), torch.tensor([1, 0, 2], dtype=torch.int32)])
 def test_an_index_is_a_list_an_array_or_a_tensor(index):
     assert index_of(index, 3).tolist() == [1, 0, 2]

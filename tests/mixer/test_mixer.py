@@ -304,6 +304,12 @@ def test_what_no_model_is_is_told(model, told):
         MetaMixUp(model, 4)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning", "ignore:.*torch.jit:FutureWarning")
+def test_a_model_that_cannot_be_called_with_other_weights_is_told():
+    with pytest.raises(UserError, match="the one this was made from"):
+        MetaMixUp(torch.jit.script(nn.Linear(6, 4)), num_classes=4)
+
+
 def test_one_logit_for_two_classes_is_told_the_way_out():
     x, y = batch(12, 6, classes=2)
     with pytest.raises(UserError, match=r"num_classes=None, loss=binary_cross_entropy_with_logits and y.float\(\)"):

@@ -92,6 +92,18 @@ def arranged(x: Any, y: Any, more: tuple[Any, ...], index: Any, meta_index: Any)
     return batch, Samples(more[0], more[1], meta_index) if given else None
 
 
+def labels_of(y: Any) -> Tensor:
+    """A list, an array or a tensor of labels as a tensor, (B, …)."""
+    try:
+        labels = torch.as_tensor(y)
+    except (TypeError, ValueError, RuntimeError) as error:
+        hint = ": give names of classes numbers, as by np.unique(names, return_inverse=True)[1]"
+        raise UserError(f"labels are a tensor, an array or a list of numbers, not these ({error}){hint}") from error
+    if not labels.ndim:
+        raise UserError("labels are one for each sample, (B,), not a single number")
+    return labels
+
+
 def index_of(index: Any, n: int, what: str = "index") -> Tensor:
     """A list, an array or a tensor of n positions as a tensor, (n,)."""
     try:

@@ -223,7 +223,7 @@ class MetaMixUp:
         return self.loss(found, targets)
 
     def _targets(self, y: Any, x: Inputs) -> Tensor:
-        y, n = torch.as_tensor(y), batches.size_of(x)
+        y, n = batches.labels_of(y), batches.size_of(x)
         if len(y) != n:
             raise UserError(f"{n} samples have {len(y)} labels")
         parts = batches.tensors_of(x)
@@ -303,6 +303,8 @@ def _as_floats(kind: torch.dtype) -> str:
 def _require_model(model: Any) -> None:
     if isinstance(model, nn.DataParallel):
         raise UserError("the mixer needs the plain module, not nn.DataParallel's: give it model.module")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise UserError("the mixer needs the plain module, not one of torch.jit: give it the one this was made from")
     if not isinstance(model, nn.Module):
         raise UserError(f"model is what is trained, an nn.Module, not a {type(model).__name__}")
 
