@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
 from metamixup import Beta
-from metamixup.integrations.sklearn import MetaMixUpClassifier
+from metamixup.integrations.sklearn import MetaMixUpClassifier, Standardise
 from metamixup.trust import Suspect
 
 X, Y = load_iris(return_X_y=True)
@@ -82,6 +82,22 @@ def test_images_with_a_module_of_ones_own(form):
     model = MetaMixUpClassifier(module, epochs=8, batch_size=16, random_state=0).fit(images, np.arange(40) % 2)
     assert model.predict(images).shape == (40,)
     assert model.module_ is not module
+
+
+def test_no_batch_is_a_rest_of_one_sample():
+    def make(shape, classes):
+        return nn.Sequential(nn.Linear(*shape, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, classes))
+
+    model = MetaMixUpClassifier(make, epochs=2, batch_size=len(X) - 1, random_state=0).fit(X, Y)
+    assert model.predict(X[:1]).shape == (1,)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e25])
+def test_features_count_whatever_their_size_and_constant_ones_do_not(size):
+    x = torch.tensor(size * np.c_[X, np.full(len(X), 0.1)], dtype=torch.float32)
+    standard = Standardise(x)(x)
+    assert torch.allclose(standard[:, :4].std(0, correction=0), torch.ones(4), rtol=1e-4)
+    assert standard[:, 4].abs().max() == 0
 
 
 def test_a_sample_a_class_still_trains():

@@ -4,10 +4,13 @@ import warnings
 
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 
 transformers = pytest.importorskip("transformers")
 
+from metamixup import Beta, MetaMixUp  # noqa: E402
+from metamixup.errors import UserError  # noqa: E402
 from metamixup.integrations.transformers import Trainer  # noqa: E402
 
 
@@ -58,22 +61,27 @@ def bert():
     return transformers.BertForSequenceClassification(config)
 
 
-def trained(model, train, meta, tmp_path, **options) -> Trainer:
-    arguments = transformers.TrainingArguments(
-        output_dir=str(tmp_path),
-        num_train_epochs=12,
-        per_device_train_batch_size=16,
-        learning_rate=5e-3,
-        report_to=[],
-        save_strategy="no",
-        use_cpu=True,
-        disable_tqdm=True,
-    )
-    trainer = Trainer(model=model, args=arguments, train_dataset=train, meta_dataset=meta, **options)
+def made(train, meta, folder, arguments=None, **options) -> Trainer:
+    settings = {
+        "num_train_epochs": 12,
+        "per_device_train_batch_size": 16,
+        "learning_rate": 5e-3,
+        "save_strategy": "no",
+        **(arguments or {}),
+    }
+    given = transformers.TrainingArguments(str(folder), report_to=[], use_cpu=True, disable_tqdm=True, **settings)
+    return Trainer(args=given, train_dataset=train, meta_dataset=meta, **options)
+
+
+def run(trainer: Trainer, **options) -> Trainer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice on workers
-        trainer.train()
+        trainer.train(**options)
     return trainer
+
+
+def trained(model, train, meta, tmp_path, **options) -> Trainer:
+    return run(made(train, meta, tmp_path, model=model, **options))
 
 
 @pytest.mark.parametrize(("make", "data", "point"), [(vit, images, None), (bert, texts, "word_embeddings")])
@@ -91,3 +99,51 @@ def test_it_learns_by_pixels_and_by_embeddings(make, data, point, tmp_path):
 def test_without_a_meta_set_and_with_another_policy(tmp_path):
     trainer = trained(vit(), images(48, 0), None, tmp_path, mixing={"policy": "beta"})
     assert trainer._mixer.meta is None
+
+
+def test_each_model_that_the_trainer_makes_has_a_mixer_of_its_own(tmp_path):
+    trainer = run(made(images(48, 0), None, tmp_path, {"num_train_epochs": 2}, model_init=vit))
+    assert trainer._mixer.model is trainer.model
+    first = trainer._mixer
+    assert run(trainer)._mixer is not first
+
+
+def test_accumulated_gradients_are_those_of_the_whole_batch(tmp_path):
+    def norm(accumulated: int) -> float:
+        arguments = {
+            "max_steps": 1,
+            "per_device_train_batch_size": 32 // accumulated,
+            "gradient_accumulation_steps": accumulated,
+            "logging_steps": 1,
+        }
+        trainer = run(
+            made(images(96, 0), None, tmp_path, arguments, model=vit(), mixing={"policy": Beta(1.0, share=0)})
+        )
+        return trainer.state.log_history[0]["grad_norm"]
+
+    assert norm(4) == pytest.approx(norm(1), rel=1e-3)
+
+
+def test_smoothed_labels_are_those_of_the_arguments_and_a_loss_of_ones_own_is_refused(tmp_path):
+    trainer = made(images(16, 0), None, tmp_path, {"label_smoothing_factor": 0.3}, model=vit())
+    batch = trainer.data_collator([trainer.train_dataset[i] for i in range(16)])
+    trainer.create_optimizer()
+    loss, outputs = trainer.compute_loss(trainer.model.train(), batch, return_outputs=True)
+    torch.manual_seed(0)
+    mixed = MetaMixUp(trainer.model, 3, seed=trainer.args.seed)(dict(batch), lr=trainer.optimizer)
+    assert torch.allclose(loss, cross_entropy(outputs.logits, mixed.y, label_smoothing=0.3))
+    with pytest.raises(UserError, match="leave out compute_loss_func"):
+        made(images(16, 0), None, tmp_path, model=vit(), compute_loss_func=cross_entropy)
+
+
+def test_a_run_that_goes_on_from_a_checkpoint_keeps_what_the_mixer_learned(tmp_path):
+    arguments = {"num_train_epochs": 4, "save_strategy": "epoch"}
+    whole = run(made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert()))
+    again = run(
+        made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert()),
+        resume_from_checkpoint=str(tmp_path / "checkpoint-12"),
+    )
+    assert again._mixer.stage.steps == whole._mixer.stage.steps == 24
+    mine, theirs = (dict(trainer.model.named_parameters()) for trainer in (whole, again))
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert torch.equal(whole._mixer.stage.samples.log_p, again._mixer.stage.samples.log_p)

@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from metamixup import Indexed, MetaMixUp
 from metamixup.errors import UserError
-from metamixup.mixer.batches import blended, covering, index_of, parted, places_of
+from metamixup.mixer.batches import blended, chosen, covering, index_of, parted, places_of
 from metamixup.mixing import Mixture
 from metamixup.network import logits_of
 
@@ -77,6 +78,15 @@ def test_batches_are_tuples_named_tuples_and_dictionaries():
 def test_what_is_no_batch_is_told(wrong):
     with pytest.raises(UserError, match=r"a batch is|has no labels"):
         parted(wrong)
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [(["cat", "dog"] * 12, "give names of classes numbers"), (np.array(["cat"] * 24), "give names"), (1, "a single n")],
+)
+def test_labels_that_are_no_numbers_are_told(labels, told):
+    with pytest.raises(UserError, match=told):
+        MetaMixUp(net(), 3, lr=0.1)(X, labels)
 
 
 @pytest.mark.parametrize("index", [[1, 0, 2], np.array([1, 0, 2]), torch.tensor([1, 0, 2], dtype=torch.int32)])
@@ -197,19 +207,75 @@ def test_parts_that_could_be_anything_are_told(model):
         MetaMixUp(model, 3, meta=(X, Y), lr=0.1)({"photo": X, "other": X, "labels": Y})
 
 
-def test_masks_cover_both_partners():
-    x = {"input_ids": torch.arange(6).view(2, 3), "attention_mask": torch.tensor([[1, 1, 0], [1, 0, 0]])}
-    found = covering(x, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0])))
-    assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0]]
-    assert torch.equal(found["input_ids"], x["input_ids"])
+@pytest.mark.parametrize("join", [blended, covering])
+def test_masks_cover_both_partners_of_a_blend_and_no_one_elses(join):
+    tokens, mask = torch.arange(12).view(4, 3), torch.tensor([[1, 1, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0]])
+    mixture = Mixture(torch.tensor([0.5, 0.5, 1.0, 0.0]), torch.tensor([1, 0, 0, 1]))
+    for kind in (torch.int64, torch.bool, torch.float32):
+        found = join({"input_ids": tokens, "attention_mask": mask.to(kind)}, mixture)
+        assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]]
+        assert found["attention_mask"].dtype == kind
+        assert torch.equal(found["input_ids"], tokens)
 
 
 @pytest.mark.parametrize("hidden", [0.0, float("-inf")])
 def test_masks_of_floats_and_single_numbers_are_not_blended(hidden):
-    mask = torch.tensor([[1.0, hidden], [hidden, 1.0]])
+    mask = torch.tensor([[1.0, hidden], [hidden, hidden]])
     x = {"values": torch.randn(2, 2), "attention_mask": mask, "scale": torch.tensor(2.0)}
     mixture = Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
     for found in (blended(x, mixture), covering(x, mixture)):
         assert found["scale"] == 2
-    assert torch.equal(blended(x, mixture)["attention_mask"], mask)
+        assert found["attention_mask"].tolist() == [[1.0, hidden], [1.0, hidden]]
     assert torch.equal(blended(x, mixture)["values"], mixture.inputs(x["values"]))
+
+
+def test_parts_are_blended_however_deep_they_lie():
+    depth, views = torch.randn(24, 2), [torch.randn(24, 4), torch.randn(24, 3)]
+    mixture = Mixture(torch.full((24,), 0.3), torch.arange(24).flip(0))
+    x = {"pair": Named(X, depth), "more": {"views": views, "attention_mask": torch.ones(24, 2), "file": "a.jpg"}}
+    found = blended(x, mixture)
+    assert isinstance(found["pair"], Named)
+    assert isinstance(found["more"]["views"], list)
+    parts = [*found["pair"], *found["more"]["views"]]
+    assert all(map(torch.equal, parts, map(mixture.inputs, [X, depth, *views])))
+    assert found["more"]["attention_mask"].eq(1).all()
+    assert found["more"]["file"] == "a.jpg"
+    assert torch.equal(chosen(x, mixture.partner)["more"]["views"][1], views[1].flip(0))
+
+
+@pytest.mark.parametrize("nodes", [3, 24 + 1])
+def test_what_all_samples_share_is_not_blended(nodes):
+    edges = torch.randn(nodes, nodes)
+    mixture = Mixture(torch.full((24,), 0.3), torch.arange(24).flip(0))
+    for found in (blended((X, edges), mixture), covering((X, edges), mixture), chosen((X, edges), mixture.partner)):
+        assert torch.equal(found[1], edges)
+
+
+def test_packed_sequences_are_told_where_to_be_packed():
+    packed = pack_padded_sequence(torch.randn(24, 4, 5), torch.full((24,), 4), batch_first=True)
+    with pytest.raises(UserError, match="pack them in the model"):
+        MetaMixUp(net(), 3, lr=0.1)(packed, Y)
+
+
+class Categories(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.out = nn.Embedding(4, 5), nn.Linear(5, 3)
+
+    def forward(self, kind, mask=None, values=0.0):
+        mask = torch.ones(len(kind), 1) if mask is None else mask
+        return self.out(self.embed(kind) * mask + values)
+
+
+def test_inputs_that_cannot_be_blended_beside_others_are_told_of_once():
+    kind, batch = torch.arange(24) % 4, {"values": X, "labels": Y}
+    mixer = MetaMixUp(Categories(), 3, lr=0.1)
+    with pytest.warns(UserWarning, match=r"inputs of .*int64 cannot be blended: of each pair the first"):
+        mixer({**batch, "kind": kind})
+    mixer({**batch, "kind": kind})  # a second warning would be an error
+    MetaMixUp(Categories(), 3, lr=0.1, mix_at="features")({**batch, "kind": kind})
+
+
+def test_a_mask_of_floats_alone_does_not_make_tokens_blendable():
+    with pytest.raises(UserError, match=r"inputs of .*int64 cannot be blended: of tokens give mix_at the name"):
+        MetaMixUp(Categories(), 3, lr=0.1)({"mask": torch.ones(24, 1), "kind": Y, "labels": Y})

@@ -42,6 +42,12 @@ def test_samples_may_be_dictionaries():
     assert torch.equal(tensors.x["pixel_values"], batch.x["pixel_values"])
 
 
+def test_samples_may_have_several_parts_and_names():
+    found = MetaBatches(((X, {"depth": X + 1, "file": ["a.jpg"] * 10}), Y), seed=3).next(4)
+    assert torch.equal(found.x[0], X[found.index])
+    assert torch.equal(found.x[1]["depth"], X[found.index] + 1)
+
+
 def test_goes_through_a_loader_without_end():
     stream = MetaBatches(DataLoader(TensorDataset(X, Y), batch_size=4))
     assert [len(stream.next(1).x) for _ in range(4)] == [4, 4, 2, 4]

@@ -304,6 +304,12 @@ def test_what_no_model_is_is_told(model, told):
         MetaMixUp(model, 4)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning", "ignore:.*torch.jit:FutureWarning")
+def test_a_model_that_cannot_be_called_with_other_weights_is_told():
+    with pytest.raises(UserError, match="the one this was made from"):
+        MetaMixUp(torch.jit.script(nn.Linear(6, 4)), num_classes=4)
+
+
 def test_one_logit_for_two_classes_is_told_the_way_out():
     x, y = batch(12, 6, classes=2)
     with pytest.raises(UserError, match=r"num_classes=None, loss=binary_cross_entropy_with_logits and y.float\(\)"):
@@ -465,6 +471,7 @@ def test_where_samples_are_blended_inside_the_model_they_are_heard_too():
 
 
 @pytest.mark.usefixtures("never_stuck")
+@pytest.mark.filterwarnings("ignore:inputs of torch.int64")
 def test_a_look_at_a_part_of_inputs_of_several_kinds():
     class Two(nn.Module):
         def __init__(self):
@@ -483,6 +490,7 @@ def test_a_look_at_a_part_of_inputs_of_several_kinds():
     assert mixer.stage.hears_enough
 
 
+@pytest.mark.filterwarnings("ignore:inputs of torch.int64")
 def test_an_input_that_batches_share_does_not_mistake_one_for_the_other():
     class Kind(nn.Linear):
         def forward(self, x, kind):

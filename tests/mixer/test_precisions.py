@@ -33,3 +33,19 @@ def test_a_loop_of_ones_own_learns(dtype, kind):
         optimizer.step()
     assert all(parameter.isfinite().all() for parameter in model.parameters())
     assert (model.eval()(x).argmax(1) == y).float().mean() > 0.6  # a third by chance
+
+
+@pytest.mark.parametrize("classes", [3, 200])
+def test_a_loop_whose_numbers_are_double_by_default_learns(classes):
+    torch.set_default_dtype(torch.float64)
+    try:
+        x, y = torch.randn(60, 5), torch.arange(60) % classes
+        model = nn.Linear(5, classes)
+        mixer = MetaMixUp(model, classes, meta=(x[:20], y[:20]), lr=0.1)
+        for _ in range(40):
+            mixed = mixer(x, y, range(60))
+            assert cross_entropy(model(mixed.x), mixed.y).dtype == torch.float64
+        assert mixer.stage.division.fit is not None
+        MetaMixUp(model, classes, lr=0.1).load_state_dict(mixer.state_dict())
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -331,6 +331,7 @@ def test_a_look_is_at_a_part_with_all_that_wait_once_own_passes_tell_enough():
     shown = stage._shown(pairs, lam)
     assert shown.picked
     assert len(shown.partner) == 500
+    assert torch.equal(shown.partner, shown.partner.sort().values), "sequences may be sorted by their lengths"
     assert set(stage.amount.waits(index).nonzero()[:, 0].tolist()) < set(shown.partner.tolist())
     few = Pairs(torch.arange(40), pairs.labels[:40], index[:40])
     assert len(stage._shown(few, lam[:40]).partner) == 32, "BatchNorm needs company"

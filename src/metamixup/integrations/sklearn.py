@@ -19,6 +19,7 @@ from metamixup.policy import Policy
 from metamixup.seeding import derived_generator
 from metamixup.trust import Trust, taken_for_wrong
 
+ROUNDING = 1e-12  # of a mean in double precision
 MakeModule = Callable[[tuple[int, ...], int], nn.Module]
 
 
@@ -103,7 +104,8 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         self.module_.train()
         for epoch in range(self.epochs):
             order = torch.randperm(len(train), generator=derived_generator(seed, "order", epoch))
-            for rows in train[order].split(self.batch_size):
+            # Batches are alike in size: BatchNorm takes no rest of one sample.
+            for rows in train[order].tensor_split(-(-len(train) // self.batch_size)):
                 mixed = mixer(x[rows].to(self.device), labels[rows].to(self.device), rows)
                 self._step(optimizer, cross_entropy(mixed.outputs(self.module_), mixed.y))
             rate.step()
@@ -141,15 +143,18 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
 
 
 class Standardise(nn.Module):
-    """(x − mean) / deviation of the training features, which it keeps."""
+    """(x − mean) / deviation of the training features, which it keeps. Of whatever size: only what is constant, but for
+    rounding, has no deviation."""
 
     mean: Tensor
     deviation: Tensor
 
     def __init__(self, x: Tensor):
         super().__init__()
-        self.register_buffer("mean", x.mean(0))
-        self.register_buffer("deviation", x.std(0, correction=0).clamp_min(1e-6))
+        deviation, mean = torch.std_mean(x.double(), 0, correction=0)
+        varies = deviation > ROUNDING * mean.abs()
+        self.register_buffer("mean", mean.to(x))
+        self.register_buffer("deviation", torch.where(varies, deviation, 1).to(x))
 
     def forward(self, x: Tensor) -> Tensor:
         return (x - self.mean) / self.deviation

@@ -4,7 +4,9 @@ Images are blended by their pixels, text by its embeddings.
 """
 
 import inspect
+import io
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -12,11 +14,16 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from transformers import Trainer as Plain
+from transformers import TrainerCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
 
 from metamixup.errors import UserError
 from metamixup.mixer import Indexed, MetaMixUp
-from metamixup.mixer.batches import INDEX, LABELS, parted, tensors_of
+from metamixup.mixer.batches import INDEX, LABELS, by_sample, parted
 from metamixup.network import logits_of
+from metamixup.storage import write_atomically
+
+STATE = "mixer.pt"  # in a checkpoint's folder
 
 
 class Trainer(Plain):
@@ -32,7 +39,12 @@ class Trainer(Plain):
         super().__init__(*args, **kwargs)
         if self.train_dataset is None:
             raise UserError("MetaMixUp's Trainer needs a train_dataset whose samples have a place: dataset[i]")
-        self._network: Any = self.model
+        if self.compute_loss_func is not None:
+            raise UserError(
+                "the loss of blends is the cross entropy: leave out compute_loss_func, which was made for classes"
+            )
+        # Ours is the mean of a batch, which the Trainer is to divide where gradients are accumulated.
+        self.model_accepts_loss_kwargs = False
         known = _known_keys(cast(nn.Module, self.model))
         collate = self.data_collator
         self.data_collator = lambda samples: _collated(samples, collate, known)
@@ -41,6 +53,13 @@ class Trainer(Plain):
         self._meta_dataset, self._mixing = meta_dataset, mixing or {}
         self._mixer: MetaMixUp | None = None
         self._collate_meta: Callable[..., Any] = self.data_collator
+        self._resumed: str | None = None
+        self.add_callback(_SaveMixer(self))
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        last = resume_from_checkpoint is True
+        self._resumed = get_last_checkpoint(self.args.output_dir) if last else cast(str, resume_from_checkpoint)
+        return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def compute_loss(  # type: ignore[override]
         self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **kwargs: Any
@@ -48,21 +67,41 @@ class Trainer(Plain):
         if not model.training:
             plain = {name: value for name, value in inputs.items() if name not in INDEX}
             return super().compute_loss(model, plain, return_outputs=return_outputs, **kwargs)
-        if self._mixer is None:
-            self._mixer = self._make_mixer(inputs)
+        if self._mixer is None or self._mixer.model is not self.model:  # `model_init` makes one for every run
+            self._mixer = self._make_mixer(cast(nn.Module, self.model), inputs)
         mixed = self._mixer(dict(inputs), lr=self.optimizer)
         outputs = mixed.outputs(model)
-        loss = cross_entropy(logits_of(outputs), mixed.y)
+        loss = cross_entropy(logits_of(outputs), mixed.y, label_smoothing=self.args.label_smoothing_factor)
         return (loss, outputs) if return_outputs else loss
 
-    def _make_mixer(self, inputs: Mapping[str, Any]) -> MetaMixUp:
+    def _make_mixer(self, model: nn.Module, inputs: Mapping[str, Any]) -> MetaMixUp:
         options = {
-            "mix_at": _blend_point(self._network, parted(dict(inputs)).x),
+            "mix_at": _blend_point(model, parted(dict(inputs)).x),
             "seed": self.args.seed,
             **self._mixing,
         }
         meta = None if self._meta_dataset is None else _Collated(self._meta_dataset, self._collate_meta)
-        return MetaMixUp(self._network, self._network.config.num_labels, meta=meta, **options)
+        mixer = MetaMixUp(model, cast(Any, model).config.num_labels, meta=meta, **options)
+        saved = Path(self._resumed) / STATE if self._resumed else None
+        if saved is not None and saved.exists():  # a checkpoint of the plain Trainer has none
+            mixer.load_state_dict(torch.load(saved, weights_only=True))
+        return mixer
+
+
+class _SaveMixer(TrainerCallback):
+    """What the mixer learned goes into each checkpoint: a run that goes on from one would begin to learn anew."""
+
+    def __init__(self, trainer: Trainer):
+        self.trainer = trainer
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+        mixer = self.trainer._mixer
+        if mixer is None or not state.is_world_process_zero or not folder.is_dir():
+            return
+        content = io.BytesIO()
+        torch.save(mixer.state_dict(), content)
+        write_atomically(folder / STATE, content.getvalue())
 
 
 class _Collated(Dataset[Any]):
@@ -93,7 +132,7 @@ def _collated(samples: list[Any], collate: Callable[[list[Any]], Any], known: se
 
 def _blend_point(model: nn.Module, x: Any) -> str:
     """The input where it is of floats; the embedding of tokens otherwise."""
-    if any(part.is_floating_point() for part in tensors_of(x)):
+    if by_sample(x)[0]:
         return "input"
     embedding = model.get_input_embeddings()  # type: ignore[operator]
     return next(name for name, module in model.named_modules() if module is embedding)

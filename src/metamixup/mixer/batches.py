@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils.data import Dataset, IterableDataset
 
 from metamixup.errors import UserError
@@ -20,7 +21,7 @@ INDEX = ("index", "idx")
 MASKS = ("attention_mask", "mask")
 MOST_SAMPLES = 10**9  # a larger index is an identifier or a hash: a row is kept for every position below it
 
-Inputs = Any  # a tensor, a tuple of tensors, or a dictionary of them
+Inputs = Any  # a tensor, or a tuple, list or dictionary of tensors and of further ones
 
 
 class Indexed(Dataset[Any]):
@@ -91,6 +92,18 @@ def arranged(x: Any, y: Any, more: tuple[Any, ...], index: Any, meta_index: Any)
     return batch, Samples(more[0], more[1], meta_index) if given else None
 
 
+def labels_of(y: Any) -> Tensor:
+    """A list, an array or a tensor of labels as a tensor, (B, …)."""
+    try:
+        labels = torch.as_tensor(y)
+    except (TypeError, ValueError, RuntimeError) as error:
+        hint = ": give names of classes numbers, as by np.unique(names, return_inverse=True)[1]"
+        raise UserError(f"labels are a tensor, an array or a list of numbers, not these ({error}){hint}") from error
+    if not labels.ndim:
+        raise UserError("labels are one for each sample, (B,), not a single number")
+    return labels
+
+
 def index_of(index: Any, n: int, what: str = "index") -> Tensor:
     """A list, an array or a tensor of n positions as a tensor, (n,)."""
     try:
@@ -127,8 +140,23 @@ def places_of(index: Any) -> Tensor:
 
 def tensors_of(x: Inputs) -> list[Tensor]:
     """The tensors that inputs are made of."""
-    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, tuple | list) else [x]
-    return [part for part in parts if isinstance(part, Tensor)]
+    return [part for _, part in _named_tensors(x)]
+
+
+def _named_tensors(x: Inputs, name: Any = "") -> Iterator[tuple[Any, Tensor]]:
+    """The same, each with the key that it, or what it lies in, has in a dictionary."""
+    if isinstance(x, PackedSequence):
+        raise UserError(
+            "a PackedSequence has no row a sample: give padded sequences and their lengths, and pack them in the model"
+        )
+    if isinstance(x, Tensor):
+        yield name, x
+    elif isinstance(x, Mapping):
+        for key, part in x.items():
+            yield from _named_tensors(part, key)
+    elif isinstance(x, tuple | list):
+        for part in x:
+            yield from _named_tensors(part, name)
 
 
 def size_of(x: Inputs) -> int:
@@ -143,10 +171,20 @@ def size_of(x: Inputs) -> int:
     return len(rows[0])
 
 
+def by_sample(x: Inputs) -> tuple[list[Tensor], list[Tensor]]:
+    """Of the parts with a row a sample those that can be blended, and those that cannot, as categories: of these a
+    blend keeps its first sample's. Masks and flags are neither."""
+    rows, n = [(name, part) for name, part in _named_tensors(x) if part.ndim], size_of(x)
+    parts = [part for name, part in rows if len(part) == n and name not in MASKS and part.dtype != torch.bool]
+    return [part for part in parts if part.is_floating_point()], [
+        part for part in parts if not part.is_floating_point()
+    ]
+
+
 def image_size_of(x: Inputs) -> tuple[int, int] | None:
     """Height and width, where all that can be blended is images of one size; a mask is none."""
-    masked = isinstance(x, Mapping) and any(name in MASKS for name in x)
-    sizes = set() if masked else {image_size(part) for part in tensors_of(x) if part.is_floating_point()}
+    masked = any(name in MASKS for name, _ in _named_tensors(x))
+    sizes = set() if masked else {image_size(part) for part in by_sample(x)[0]}
     return sizes.pop() if len(sizes) == 1 else None
 
 
@@ -203,34 +241,46 @@ def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
 
 
 def blended(x: Inputs, mixture: Mixture) -> Inputs:
-    """Every floating part is blended, but for a mask: it says what there is, and half of that has no meaning."""
+    """Every floating part is blended. Of two masks there is what one of them has: half of that has no meaning."""
 
-    def blend(name: str, part: Tensor) -> Tensor:
-        blendable = part.is_floating_point() and part.ndim and name not in MASKS
-        return mixture.inputs(part) if blendable else part.view_as(part)
+    def blend(name: Any, part: Tensor) -> Tensor:
+        if name in MASKS:
+            return joined(part, mixture)
+        return mixture.inputs(part) if part.is_floating_point() else part.view_as(part)
 
-    return _each(x, blend)
+    return _each_row(x, blend)
 
 
 def chosen(x: Inputs, rows: Tensor) -> Inputs:
-    """These samples as they are; what has no row a sample stays. rows: (n,)."""
-    n = size_of(x)
-    return _each(x, lambda _, part: part[rows] if part.ndim and len(part) == n else part)
+    """These samples as they are. rows: (n,)."""
+    return _each_row(x, lambda _, part: part[rows])
 
 
 def covering(x: Inputs, mixture: Mixture) -> Inputs:
-    """For blends inside the network: where one of two partners has a token the blend has one, so masks are joined."""
-
-    def cover(name: str, part: Tensor) -> Tensor:
-        return torch.maximum(part, part[mixture.partner]) if name in MASKS and part.ndim else part.view_as(part)
-
-    return _each(x, cover)
+    """For blends inside the network: its inputs stay, but for their masks."""
+    return _each_row(x, lambda name, part: joined(part, mixture) if name in MASKS else part.view_as(part))
 
 
-def _each(x: Inputs, change: Callable[[str, Tensor], Tensor]) -> Inputs:
-    """The same inputs with every tensor changed; what is no tensor stays."""
+def joined(mask: Tensor, mixture: Mixture) -> Tensor:
+    """Where one of two partners has a token their blend has one; a sample that is not blended keeps its own. (B, …)"""
+    own, other, lam = mask, mask[mixture.partner], mixture.lam.reshape(-1, *[1] * (mask.ndim - 1))
+    return torch.where(lam == 1, own, torch.where(lam == 0, other, torch.maximum(own, other)))
+
+
+def _each_row(x: Inputs, change: Callable[[Any, Tensor], Tensor]) -> Inputs:
+    """The same inputs with every tensor changed that has a row a sample; what all samples share stays."""
+    n = size_of(x)
+    return _each(x, lambda name, part: change(name, part) if part.ndim and len(part) == n else part.view_as(part))
+
+
+def _each(x: Inputs, change: Callable[[Any, Tensor], Tensor], name: Any = "") -> Inputs:
+    """The same inputs with every tensor changed, however deep it lies; what is no tensor stays. A tensor has the name
+    of the key that leads to it."""
+    if isinstance(x, Tensor):
+        return change(name, x)
     if isinstance(x, Mapping):
-        return {name: change(name, part) if isinstance(part, Tensor) else part for name, part in x.items()}
+        return {key: _each(part, change, key) for key, part in x.items()}
     if isinstance(x, tuple | list):
-        return tuple(change("", part) if isinstance(part, Tensor) else part for part in x)
-    return change("", x)
+        parts = [_each(part, change, name) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    return x

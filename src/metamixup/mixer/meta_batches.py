@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from metamixup.errors import UserError
-from metamixup.mixer.batches import Samples, parted, size_of
+from metamixup.mixer.batches import Samples, chosen, parted, size_of
 from metamixup.seeding import derived_generator, derived_seed, own_randomness
 
 Source = Any  # (x, y) tensors, a Dataset of samples (x, y) or dictionaries, or a DataLoader of such batches
@@ -36,7 +36,7 @@ class MetaBatches:
         rows = torch.randperm(_length(self.source), generator=derived_generator(self.seed, "meta", self.steps))[:n]
         if isinstance(self.source, tuple):
             x, y = self.source
-            return Samples(_rows(x, rows), y[rows], rows)
+            return Samples(chosen(x, rows), y[rows], rows)
         with own_randomness(derived_seed(self.seed, "meta", self.steps)):
             batch = parted(default_collate([self.source[int(i)] for i in rows]))
         return replace(batch, index=rows)
@@ -79,10 +79,6 @@ def _checked_tensors(x: Any, y: Any) -> tuple[Any, Tensor]:
     if labels.ndim == 0 or len(labels) != n:
         raise UserError(f"the meta set has {n} samples and {len(labels) if labels.ndim else 'no row of'} labels")
     return x, labels
-
-
-def _rows(x: Any, rows: Tensor) -> Any:
-    return {name: part[rows] for name, part in x.items()} if isinstance(x, dict) else x[rows]
 
 
 def _length(source: Source) -> int:

@@ -91,6 +91,7 @@ class MetaMixUp:
         self.meta = None if meta is None else MetaBatches(meta, seed)
         self.generator = torch.Generator().manual_seed(seed)
         self._checked = loss is soft_cross_entropy
+        self._warned = False  # of inputs that cannot be blended
         self._next_pass: NextPass | None = None
         self._unheard = 0  # passes in a row that were not on the very inputs that were given out
 
@@ -194,10 +195,24 @@ class MetaMixUp:
             name = classifier_name(self.model, lambda net: self._loss(batches.call(net, x), targets))
             return BlendPoint(self.model.get_submodule(name), before=True)
         point = _point(self.model, self.mix_at)
-        if point.module is None and not any(part.is_floating_point() for part in batches.tensors_of(x)):
-            kind = batches.tensors_of(x)[0].dtype
-            raise UserError(f"inputs of {kind} cannot be blended: {_as_floats(kind)}")
+        if point.module is None:
+            self._require_blendable(x)
         return point
+
+    def _require_blendable(self, x: Inputs) -> None:
+        """Labels are blended whether inputs can be or not."""
+        floats, others = batches.by_sample(x)
+        if not floats:
+            kind = (others or batches.tensors_of(x))[0].dtype
+            raise UserError(f"inputs of {kind} cannot be blended: {_as_floats(kind)}")
+        if others and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"inputs of {others[0].dtype} cannot be blended: of each pair the first sample's are kept, though its "
+                "label is blended. If they tell of the class, blend where all inputs have come together: give mix_at "
+                "'features' or the name of that module",
+                stacklevel=4,
+            )
 
     def _loss(self, found: Any, targets: Tensor) -> Tensor:
         if self.loss is soft_cross_entropy:
@@ -208,7 +223,7 @@ class MetaMixUp:
         return self.loss(found, targets)
 
     def _targets(self, y: Any, x: Inputs) -> Tensor:
-        y, n = torch.as_tensor(y), batches.size_of(x)
+        y, n = batches.labels_of(y), batches.size_of(x)
         if len(y) != n:
             raise UserError(f"{n} samples have {len(y)} labels")
         parts = batches.tensors_of(x)
@@ -288,6 +303,8 @@ def _as_floats(kind: torch.dtype) -> str:
 def _require_model(model: Any) -> None:
     if isinstance(model, nn.DataParallel):
         raise UserError("the mixer needs the plain module, not nn.DataParallel's: give it model.module")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise UserError("the mixer needs the plain module, not one of torch.jit: give it the one this was made from")
     if not isinstance(model, nn.Module):
         raise UserError(f"model is what is trained, an nn.Module, not a {type(model).__name__}")
 

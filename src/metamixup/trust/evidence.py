@@ -153,7 +153,7 @@ def _directions(meta: Pass) -> list[Tensor]:
 def _gains(rows: Pass, directions: list[Tensor]) -> Tensor:
     """(B,)"""
     centred = rows.h - world.mean(rows.h.mean(0))
-    gains = torch.empty(len(rows.h), device=rows.h.device)
+    gains = rows.h.new_empty(len(rows.h))
     for half, direction in enumerate(directions):
         gains[half::2] = (rows.delta[half::2] * (centred[half::2] @ direction)).sum(1)
     return gains

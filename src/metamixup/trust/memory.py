@@ -144,4 +144,4 @@ def folded(log_p: Tensor) -> Tensor:
     if log_p.shape[1] <= WIDE:
         return log_p
     columns = torch.arange(log_p.shape[1], device=log_p.device) % WIDE
-    return torch.zeros(len(log_p), WIDE, device=log_p.device).index_add_(1, columns, log_p.exp()).log()
+    return log_p.new_zeros(len(log_p), WIDE).index_add_(1, columns, log_p.exp()).log()

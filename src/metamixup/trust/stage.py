@@ -181,7 +181,8 @@ class Trust(Stage):
 
     def _shown(self, pairs: Pairs, lam: Tensor) -> Mixture:
         """The samples that a look is at, as they are: a part of the batch, with all that wait, where the others are
-        judged in the step's own pass; otherwise the whole. lam: (B,)."""
+        judged in the step's own pass; otherwise the whole. They keep their order, which a recurrent network may ask
+        for: packed sequences lie from the longest to the shortest. lam: (B,)."""
         if pairs.labelled is not None:
             return Mixture.alone(torch.arange(pairs.labelled, device=lam.device), lam)
         n = math.ceil(self.fraction * len(lam))
@@ -189,7 +190,7 @@ class Trust(Stage):
         if pairs.index is None or not self.hears_enough or part == n:
             return Mixture.unblended(lam[:n])
         waiting_first = (~self.amount.waits(pairs.index)).int().argsort(stable=True)
-        return Mixture.alone(waiting_first[:part], lam)
+        return Mixture.alone(waiting_first[:part].sort().values, lam)
 
     def witness(self, logits: Tensor, pairs: Pairs, mixture: Mixture) -> None:
         """Half way from look to look: what is remembered of a sample is then as old as if all were looked at."""
