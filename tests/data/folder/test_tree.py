@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 from data.formats import write_photos
 
+from metamixup.data.check import check_folder
 from metamixup.data.folder.tree import left_out, scan
 from metamixup.errors import DataError
 
@@ -56,9 +57,17 @@ def test_links_are_followed_but_not_in_circles_nor_to_other_classes(tmp_path):
     (root / "cat" / "up").symlink_to(root)
     (root / "cat" / "self").symlink_to(root / "cat")
     (root / "cat" / "more").symlink_to(tmp_path / "elsewhere" / "more")
-    (root / "cat" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     found = names(scan(root).train, root)
     assert found == ["cat/0.png", "cat/1.png", "cat/more/0.png", "dog/0.png", "dog/1.png"]
+
+
+def test_a_link_that_leads_nowhere_is_an_image_that_cannot_be_used(tmp_path):
+    """Tools that keep large files elsewhere leave such links where a file was not fetched."""
+    write_photos(tmp_path, count=4)
+    gone = tmp_path / "cat" / "gone.png"
+    gone.symlink_to(tmp_path / "nowhere.png")
+    assert gone in [file.path for file in scan(tmp_path).train]
+    assert "is not there (a link that leads nowhere" in check_folder(tmp_path).damaged[gone]
 
 
 def test_folders_may_lie_deeper_than_calls_may(tmp_path):
