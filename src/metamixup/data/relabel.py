@@ -107,8 +107,8 @@ def _place(path: Path, row: Row, known: ImageNames) -> Place:
     place = known.find(row.file)
     if place is None and row.file in known.shared:
         raise DataError(
-            f"{path}, line {row.line}: {row.file!r} may be any of several images, whose names differ in characters that "
-            "cannot be shown; rename these files"
+            f"{path}, line {row.line}: {row.file!r} may be any of several images, whose names differ in "
+            "characters that cannot be shown; rename these files"
         )
     if place is None:
         raise DataError(f"{path}, line {row.line}: {row.file!r} is no training or test image")

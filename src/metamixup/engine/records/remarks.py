@@ -30,8 +30,8 @@ def _guessing(training: Training, last: dict[str, Any]) -> str | None:
     if _learned_by_heart(last):
         return f"what it learned does not carry over: {told}"
     return (
-        f"it learned nothing: {told}; another --lr (a tenth of it first), more --epochs or a network with BatchNorm may "
-        "help"
+        f"it learned nothing: {told}; another --lr (a tenth of it first), more --epochs or a network with BatchNorm "
+        "may help"
     )
 
 
