@@ -6,7 +6,7 @@ import pytest
 from data.formats import write_photos
 
 from metamixup.data.check import check_folder
-from metamixup.data.folder.tree import left_out, scan
+from metamixup.data.folder.tree import left_out, of_no_class, scan
 from metamixup.errors import DataError
 
 
@@ -100,7 +100,7 @@ def test_a_link_to_itself_is_an_error_that_names_it(tmp_path):
             "e and 1 more: this class has no images",
         ),
         (lambda root: (write_photos(root / "train"), write_photos(root / "test", ("cow",))), "'cow' is not among"),
-        (lambda root: (write_photos(root / "train"), (root / "test").mkdir()), "no images"),
+        (lambda root: (write_photos(root / "train"), (root / "test").mkdir()), "no images .* unlabelled/"),
     ],
 )
 def test_folders_that_make_no_sense(tmp_path, make, told):
@@ -145,3 +145,20 @@ def test_files_that_are_not_read_are_named(tmp_path):
     (tmp_path / "runs" / "one" / "config.toml").touch()
     assert left_out(tmp_path) == ["cat/IMG.HEIC", "cat/photo.jxl", "dog/none"]
     assert left_out(tmp_path / "nowhere") == []
+
+
+def test_images_of_no_class_are_named(tmp_path):
+    write_photos(tmp_path, count=1)
+    assert of_no_class(tmp_path) == []
+    write_photos(tmp_path, ("runs/one", "meta/cat", "unlabelled"), count=1)
+    (tmp_path / "runs" / "one" / "config.toml").touch()
+    (tmp_path / "meta" / "loose.png").write_bytes(b"x")
+    (tmp_path / "loose.png").write_bytes(b"x")
+    assert of_no_class(tmp_path) == ["loose.png", "meta/loose.png"]
+
+
+def test_so_are_those_of_folders_beside_the_parts_but_not_the_ones_that_parts_link_to(tmp_path):
+    root = tmp_path / "photos"
+    write_photos(root, ("train/cat", "train/dog", "test/cat", "val/cat", "all"), count=1)
+    (root / "train" / "cat" / "1.png").symlink_to(root / "all" / "0.png")
+    assert of_no_class(root) == ["val/cat/0.png"]
