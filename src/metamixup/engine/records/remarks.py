@@ -24,7 +24,9 @@ def remarks(training: Training, lines: list[dict[str, Any]]) -> list[str]:
 def _guessing(training: Training, last: dict[str, Any]) -> str | None:
     """Of few test images an error below that of guessing proves neither: that is told with their number."""
     error, tested = last.get("test_error"), training.about.get("images", {}).get("test", 0)
-    if not _like_guesses(training, error, tested) or (tested < FEWEST_TESTED and error < _guessed(training)):
+    if not is_number(error) or not _like_guesses(training, error, tested):
+        return None
+    if tested < FEWEST_TESTED and error < _guessed(training):
         return None
     told = f"a test error of {error:.1f} % is no better than guessing among {training.num_classes} classes"
     if _learned_by_heart(last):
@@ -40,11 +42,11 @@ def _guessed(training: Training) -> float:
     return 100 * (1 - 1 / training.num_classes)
 
 
-def _like_guesses(training: Training, error: Any, tested: int) -> bool:
+def _like_guesses(training: Training, error: float, tested: int) -> bool:
     """Within chance of what a coin would say: two deviations of the error of as many guesses as there are images."""
     chance = 1 / training.num_classes
     doubt = 200 * math.sqrt(chance * (1 - chance) / max(1, tested))
-    return is_number(error) and error >= _guessed(training) - doubt
+    return error >= _guessed(training) - doubt
 
 
 def _few_tested(training: Training, last: dict[str, Any]) -> str | None:
