@@ -14,7 +14,11 @@ class DataError(UserError):
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """`unknown method 'metamix'; did you mean 'metamixup'?`"""
+    return UserError(f"unknown {kind} {name!r}; {meant(name, known)}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'metamixup'?`, or all that is known where nothing is like it."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-    return UserError(f"unknown {kind} {name!r}; {hint}")
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"

@@ -67,3 +67,12 @@ def test_images_without_files_go_by_their_numbers(named):
 def test_the_folder_of_the_training_images_by_any_of_its_names(named, name):
     renamed = replace(named, train=replace(named.train, names=tuple(f"Training/{file}" for file in TRAIN)))
     assert ImageNames(renamed).find(name) == ("train", 0)
+
+
+def test_a_name_that_several_images_have_as_far_as_can_be_shown_is_none_of_theirs(named):
+    alike = ("cat/h\N{REPLACEMENT CHARACTER}.png",) * 2 + ("caf\xe9/1.png", "cafe\u0301/1.png", "dog/1.png")
+    known = ImageNames(replace(named, train=replace(named.train, names=alike)))
+    assert known.find(alike[0]) is None
+    assert known.shared == {alike[0]}
+    assert [known.find(name) for name in alike[2:]] == [("train", 2), ("train", 3), ("train", 4)]
+    assert known.find("./caf\xe9/1.png ") is None  # by neither name

@@ -62,7 +62,9 @@ def test_images_that_were_suspicious_are_no_fair_sample(tmp_path, found):
     ("name", "content", "told"),
     [
         ("a.csv", "file,label\ntrain/99,cat\n", "line 2: 'train/99' is no training or test image"),
-        ("a.csv", "file,label\ntrain/1,dog\n", "line 2: 'dog' is none of the classes"),
+        ("a.csv", "file,label\ntrain/1,dog\n", "line 2: 'dog' is none of the classes; known: ant, bee, cat"),
+        ("a.csv", "file,label\ntrain/1,Bee\n", r"line 2: 'Bee' is none of the classes; did you mean 'bee'\?"),
+        ("a.csv", "file,label\ntrain/1,ant\n1,ant\n1,bee\n", "line 4: '1' is 'bee' there, but 'ant' in line 2; keep"),
         ("a.csv", "photo,what\n", "needs the columns file and label"),
         ("a.csv", "file,label\ntrain/1\n", "line 2: has 1 columns"),
         ("a.csv", "\nfile,label\n\ntrain/1,ant\n\ntrain/1,dog\n", "line 6: 'dog' is none of the classes"),

@@ -5,6 +5,7 @@ import json
 import pytest
 from invented import write_run
 
+from metamixup.engine.records.summary import SCORE
 from metamixup.report import write_page
 
 
@@ -39,6 +40,21 @@ def test_the_slider_moves_the_surface_and_the_map(page, opened):
     after = view.pixels("pair-map"), view.pixels("pair-surface"), view.page.inner_text("#pair-now")
     assert all(a != b for a, b in zip(before, after, strict=True))
     assert after[2] == "epoch 1"
+
+
+def test_scores_of_some_epochs_only_are_a_line_and_fill_the_table(tmp_path, opened):
+    """A run on few photos has a hundred epochs, and evaluates every fifth."""
+    run = write_run(tmp_path / "run", epochs=130)
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    kept = [{k: v for k, v in line.items() if line["epoch"] % 5 == 0 or not SCORE.fullmatch(k)} for line in lines]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
+    write_page(run, tmp_path / "page.html")
+    view = opened(tmp_path / "page.html")
+    view.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    lengths = view.page.eval_on_selector_all("[data-chart='0'] .line", "all => all.map(one => one.getTotalLength())")
+    assert min(lengths) > 100
+    rows = view.page.eval_on_selector_all("details table tbody tr", "all => all.map(one => one.textContent)")
+    assert len(rows) == 26
 
 
 def test_everything_can_be_reached_with_the_keyboard(page, opened):

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+import shutil
 from types import SimpleNamespace
 
 import torch
@@ -55,3 +57,25 @@ def test_a_run_tells_of_unused_images_at_its_end_and_what_it_proposes_works(tmp_
     method = re.search(r"--method (\S+),", text)[1]
     assert run([*wishes, "--method", method, "--out", str(tmp_path / "other")]) == 0
     assert "not used" not in (tmp_path / "other" / "summary.json").read_text()
+
+
+def test_a_run_tells_of_test_images_that_it_is_trained_on_and_of_images_that_it_is_not(tmp_path, capsys):
+    root = tmp_path / "my photos"
+    write_photos(root, ("train/cat", "train/dog", "test/cat", "test/dog", "bird"), count=6, width=16, height=16)
+    (root / "meta" / "dog").mkdir(parents=True)
+    shutil.copy(root / "test" / "dog" / "0.png", root / "meta" / "dog" / "copy.png")
+    (root / "train" / "cat" / "copy.png").write_bytes((root / "test" / "cat" / "5.png").read_bytes())
+    wishes = ["train", "--data", str(root), "--model", "cnn-bn", "--epochs", "1", "--out", str(tmp_path / "run")]
+    assert run(wishes) == 0
+    told = capsys.readouterr().out
+    assert "images that are not used, since they belong to no class or part: 6 (as bird/0.png)" in told
+    (text,) = [
+        text for text in json.loads((tmp_path / "run" / "summary.json").read_text())["remarks"] if "copies" in text
+    ]
+    assert text in told
+    count = int(re.match(r"(\d+) of 12 test images", text)[1])
+    arguments = shlex.split(re.search("metamixup (data check .*) lists them", text)[1])
+    assert run(arguments) == 0
+    checked = capsys.readouterr().out
+    assert f"in the test set and in the training set: {count}\n" in checked
+    assert "not used, since they belong to no class or part: 6\n" in checked

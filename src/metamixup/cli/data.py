@@ -79,6 +79,8 @@ def _show(findings: "Findings") -> None:
         _list("too large to open", list(findings.too_large.values()))
     if findings.left_out:
         _list(f"left out, since only JPEG, PNG and WebP are read ({kinds_of(findings.left_out)})", findings.left_out)
+    if findings.of_no_class:
+        _list("not used, since they belong to no class or part", findings.of_no_class)
     _list("in the test set and in the training set", [f"{b} = {a}" for a, b in findings.duplicates])
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from metamixup.data.folder.files import ImageFile
 from metamixup.data.folder.folder import image_shape, parts_of
-from metamixup.data.folder.tree import left_out, scan
+from metamixup.data.folder.tree import left_out, of_no_class, scan
 from metamixup.data.folder.workers import Decoded, decode_all
 from metamixup.data.images import DataSet, ImageSet
 from metamixup.errors import UserError
@@ -21,7 +21,8 @@ from metamixup.errors import UserError
 class Findings:
     """histogram: images of each class in the training and the test set; damaged: files by what is wrong with them;
     duplicates: (training, test) image names; left_out: files of kinds that are not read; too_large: sound files that
-    would take too much memory, by what to do about them."""
+    would take too much memory, by what to do about them; of_no_class: images that belong to no class
+    or part."""
 
     name: str
     shape: tuple[int, int, int]
@@ -31,6 +32,7 @@ class Findings:
     duplicates: list[tuple[str, str]]
     left_out: list[str] = field(default_factory=list)
     too_large: dict[Path, str] = field(default_factory=dict)
+    of_no_class: list[str] = field(default_factory=list)
 
 
 def check_set(data: DataSet) -> Findings:
@@ -55,7 +57,9 @@ def check_folder(root: Path, image_size: int | None = None) -> Findings:
     damaged, large = (
         {d.path: d.problem for d in decoded if d.problem and d.too_large == too_large} for too_large in (False, True)
     )
-    return Findings(str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root), large)
+    return Findings(
+        str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root), large, of_no_class(root)
+    )
 
 
 def set_aside(root: Path, files: Iterable[Path], to: Path) -> None:
@@ -95,6 +99,14 @@ def _digest(image: Tensor) -> bytes:
 
 def _histogram(classes: tuple[str, ...], train: list[int], test: list[int]) -> list[tuple[str, int, int]]:
     return [(name, train.count(label), test.count(label)) for label, name in enumerate(classes)]
+
+
+def copies(found: DataSet) -> list[tuple[str, str]]:
+    """(training, test) names of images with the same pixels, of a folder whose images are at hand."""
+    train, test = found.train, found.test
+    if train.names is None or test.names is None or not isinstance(train.images, Tensor):
+        return []
+    return _shared(*(list(zip(part.names or (), digests(part), strict=True)) for part in (train, test)))
 
 
 def _shared(train: list[tuple[str, bytes]], test: list[tuple[str, bytes]]) -> list[tuple[str, str]]:

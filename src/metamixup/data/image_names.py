@@ -1,6 +1,7 @@
 """The images of a data set by the names that people and other programs give them."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -19,11 +20,14 @@ def names_of(found: DataSet) -> Sequence[str]:
 
 class ImageNames:
     """Where images lie, by their path in the data folder, with it or without `train/`, by an absolute path or one that
-    leads to the folder, with slashes of either kind and in any form of Unicode."""
+    leads to the folder, with slashes of either kind and in any form of Unicode.
+
+    shared: names that several images have as far as can be shown; they stand for none of them."""
 
     def __init__(self, found: DataSet) -> None:
-        test: dict[str, Place] = {name: ("test", k) for k, name in enumerate(found.test.names or ())}
-        self.exact: dict[str, Place] = test | {name: ("train", k) for k, name in enumerate(names_of(found))}
+        named: list[tuple[str, Place]] = [(name, ("test", k)) for k, name in enumerate(found.test.names or ())]
+        named += [(name, ("train", k)) for k, name in enumerate(names_of(found))]
+        self.exact, self.shared = _by_name(named)
         self.root = Path(found.name).absolute()
         first = names_of(found)[0].partition("/")[0]
         self.train = f"{first if first.lower() in TRAIN else TRAIN[0]}/"
@@ -43,7 +47,7 @@ class ImageNames:
 
     @cached_property
     def _comparable(self) -> dict[str, Place]:
-        return {comparable(name): place for name, place in self.exact.items()}
+        return _by_name([(comparable(name), place) for name, place in self.exact.items()])[0]
 
     def _spellings(self, name: str) -> Iterator[str]:
         """The path in the data folder that may be meant."""
@@ -58,3 +62,9 @@ class ImageNames:
             for count in range(1, len(path.parts)):
                 if above.parts[-count:] == path.parts[:count]:
                     yield "/".join(path.parts[count:])
+
+
+def _by_name(named: list[tuple[str, Place]]) -> tuple[dict[str, Place], set[str]]:
+    """Places by the names of single images, and the names that several have."""
+    counts = Counter(name for name, _ in named)
+    return {name: place for name, place in named if counts[name] == 1}, {name for name in counts if counts[name] > 1}

@@ -24,7 +24,7 @@ from metamixup.data.formats.npz import array_names, read_npz
 from metamixup.data.image_names import ImageNames, Place
 from metamixup.data.images import DataSet
 from metamixup.data.label_table import CHOSEN, Row, is_table, read_table, read_text
-from metamixup.errors import DataError
+from metamixup.errors import DataError, meant
 
 USUAL = ("labels", "y", "y_train", "targets")
 RANDOM = "random"
@@ -91,12 +91,25 @@ def _from_table(path: Path, found: DataSet) -> Tensor:
 
 def _table(path: Path, found: DataSet) -> list[tuple[str, int, int]]:
     """(part, position in it, label) of each row."""
-    known, classes = ImageNames(found), _Classes(found.classes)
-    return [(*_place(path, row, known), classes.of(path, row)) for row in read_table(path).rows]
+    known, classes, seen = ImageNames(found), _Classes(found.classes), dict[Place, tuple[int, int]]()
+    for row in read_table(path).rows:
+        place, label = _place(path, row, known), classes.of(path, row)
+        before, line = seen.setdefault(place, (label, row.line))
+        if label != before:
+            raise DataError(
+                f"{path}, line {row.line}: {row.file!r} is {found.classes[label]!r} there, but "
+                f"{found.classes[before]!r} in line {line}; keep one of the two lines"
+            )
+    return [(*place, label) for place, (label, _) in seen.items()]
 
 
 def _place(path: Path, row: Row, known: ImageNames) -> Place:
     place = known.find(row.file)
+    if place is None and row.file in known.shared:
+        raise DataError(
+            f"{path}, line {row.line}: {row.file!r} may be any of several images, whose names differ in "
+            "characters that cannot be shown; rename these files"
+        )
     if place is None:
         raise DataError(f"{path}, line {row.line}: {row.file!r} is no training or test image")
     return place
@@ -120,7 +133,8 @@ class _Classes:
         if label is None and NUMBER.fullmatch(name):
             label = self.by_number.get(str(int(name)))
         if label is None:
-            raise DataError(f"{path}, line {row.line}: {row.label!r} is none of the classes")
+            hint = meant(row.label, self.by_name)
+            raise DataError(f"{path}, line {row.line}: {row.label!r} is none of the classes; {hint}")
         return label
 
 

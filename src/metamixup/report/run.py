@@ -167,13 +167,14 @@ def _number(value: Any) -> float | None:
 
 
 def _epoch_table(records: Records) -> dict[str, Any]:
-    """At most 60 rows: every n-th epoch and the last."""
+    """At most 60 rows: every n-th epoch, of those that were evaluated where some were not, and the last."""
     charts = _charts(records)
     columns = [
         (f"{s['name']}, {c['title']}" if len(c["series"]) > 1 else c["title"], s) for c in charts for s in c["series"]
     ]
-    every = max(1, -(-len(records.metrics) // 60))
-    kept = sorted({*range(0, len(records.metrics), every), len(records.metrics) - 1} - {-1})
+    everything = range(len(records.metrics))
+    told = [k for k in everything if any(f"{name}_error" in records.metrics[k] for name in _SETS)] or everything
+    kept = sorted({*told[:: max(1, -(-len(told) // 60))], *everything[-1:]})
     rows = [[records.metrics[k]["epoch"], *(_shown(s["values"][k]) for _, s in columns)] for k in kept]
     return {"head": ["epoch", *(name for name, _ in columns)], "rows": rows}
 

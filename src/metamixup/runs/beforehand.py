@@ -1,12 +1,14 @@
 """What a person should know of the data before a run begins, a sentence each."""
 
+import shlex
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
 from metamixup.data import DataSet, known_data
+from metamixup.data.check import copies
 from metamixup.data.folder.files import kinds_of
-from metamixup.data.folder.tree import left_out
+from metamixup.data.folder.tree import left_out, of_no_class
 from metamixup.engine.training import Training
 from metamixup.settings.schema import Settings
 
@@ -19,8 +21,11 @@ def told_before(settings: Settings, training: Training, found: DataSet) -> Itera
         yield f"{settings.data!r} is the data set of that name (metamixup data ls); the folder here is --data ./{root}"
     if root.is_absolute() and root.is_dir() and (others := left_out(root)):
         yield f"left out, since only JPEG, PNG and WebP are read: {kinds_of(others)} (as {others[0]})"
+    if root.is_absolute() and root.is_dir() and (others := of_no_class(root)):
+        yield f"images that are not used, since they belong to no class or part: {len(others)} (as {others[0]})"
     yield from _names_alike(found.classes)
     yield from _untested(found)
+    yield from seen_before(settings, found)
     yield from unused(settings, training, found)
     if budget is not None and labels != budget:
         yield f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set"
@@ -37,6 +42,17 @@ def unused(settings: Settings, training: Training, found: DataSet) -> Iterator[s
         yield (
             f"images without labels that are not used: {len(found.unlabelled)}; {settings.full_method} learns from "
             "labels alone, other methods, as --method trustmix+apl, from both (metamixup ls methods)"
+        )
+
+
+def seen_before(settings: Settings, found: DataSet) -> Iterator[str]:
+    """Test images that are trained on, which flatter the error; told at the end of the run, too."""
+    shared = copies(found)
+    if shared:
+        of, (trained, tested) = f"{len(shared)} of {len(found.test)} test images", shared[0]
+        yield (
+            f"{of} are copies of training images (as {tested} = {trained}), so the error looks lower than it is; "
+            f"metamixup data check {shlex.quote(settings.data)} lists them"
         )
 
 

@@ -13,7 +13,7 @@ from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
 from metamixup.errors import UserError
-from metamixup.runs.beforehand import told_before, unused
+from metamixup.runs.beforehand import seen_before, told_before, unused
 from metamixup.runs.data_again import data_again, located
 from metamixup.runs.gallery import write_gallery
 from metamixup.runs.lost_classes import lost_classes
@@ -99,7 +99,11 @@ def _prepared(
         with runtime.autocast():
             logits, labels = predict(training.evaluated()[1], tested, runtime)
         write_gallery(folder, training, found, logits, labels)
-        told = [*lost_classes(training.stage, found.classes), *unused(settings, training, found)]
+        told = [
+            *lost_classes(training.stage, found.classes),
+            *seen_before(settings, found),
+            *unused(settings, training, found),
+        ]
         return {"temperature": temperature(logits, labels), "remarks": told}
 
     def go() -> dict[str, Any]:

@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from metamixup.data.folder.folder import image_shape, load_folder
 from metamixup.data.folder.streamed import StreamedImages
 from metamixup.data.subset import take_subset
 from metamixup.errors import DataError
+from metamixup.storage import locked
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +121,21 @@ def test_a_changed_folder_is_packed_again_and_the_old_cache_goes(photos, cache_f
     found = data.load(photos, image_size=8)
     assert len(found.train) + len(found.test) == 21
     assert len(list(cache_folder.glob("*-*"))) == 1
+
+
+def test_a_cache_that_another_process_removes_was_mapped_before(photos, cache_folder, monkeypatch):
+    """The other one waits for the lock, and finds that the folder has changed."""
+    before = data.load(photos, image_size=8).train.images.clone()
+
+    @contextmanager
+    def taken_over(*given):
+        with locked(*given):
+            yield
+        for place in cache_folder.glob("*-*"):
+            shutil.rmtree(place)
+
+    monkeypatch.setattr(cache, "locked", taken_over)
+    assert torch.equal(data.load(photos, image_size=8).train.images, before)
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "about", "missing"])

@@ -5,7 +5,8 @@ import unicodedata
 import pytest
 from data.formats import write_photos
 
-from metamixup.data.folder.tree import left_out, scan
+from metamixup.data.check import check_folder
+from metamixup.data.folder.tree import left_out, of_no_class, scan
 from metamixup.errors import DataError
 
 
@@ -56,9 +57,17 @@ def test_links_are_followed_but_not_in_circles_nor_to_other_classes(tmp_path):
     (root / "cat" / "up").symlink_to(root)
     (root / "cat" / "self").symlink_to(root / "cat")
     (root / "cat" / "more").symlink_to(tmp_path / "elsewhere" / "more")
-    (root / "cat" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     found = names(scan(root).train, root)
     assert found == ["cat/0.png", "cat/1.png", "cat/more/0.png", "dog/0.png", "dog/1.png"]
+
+
+def test_a_link_that_leads_nowhere_is_an_image_that_cannot_be_used(tmp_path):
+    """Tools that keep large files elsewhere leave such links where a file was not fetched."""
+    write_photos(tmp_path, count=4)
+    gone = tmp_path / "cat" / "gone.png"
+    gone.symlink_to(tmp_path / "nowhere.png")
+    assert gone in [file.path for file in scan(tmp_path).train]
+    assert "is not there (a link that leads nowhere" in check_folder(tmp_path).damaged[gone]
 
 
 def test_folders_may_lie_deeper_than_calls_may(tmp_path):
@@ -91,7 +100,7 @@ def test_a_link_to_itself_is_an_error_that_names_it(tmp_path):
             "e and 1 more: this class has no images",
         ),
         (lambda root: (write_photos(root / "train"), write_photos(root / "test", ("cow",))), "'cow' is not among"),
-        (lambda root: (write_photos(root / "train"), (root / "test").mkdir()), "no images"),
+        (lambda root: (write_photos(root / "train"), (root / "test").mkdir()), "no images .* unlabelled/"),
     ],
 )
 def test_folders_that_make_no_sense(tmp_path, make, told):
@@ -136,3 +145,20 @@ def test_files_that_are_not_read_are_named(tmp_path):
     (tmp_path / "runs" / "one" / "config.toml").touch()
     assert left_out(tmp_path) == ["cat/IMG.HEIC", "cat/photo.jxl", "dog/none"]
     assert left_out(tmp_path / "nowhere") == []
+
+
+def test_images_of_no_class_are_named(tmp_path):
+    write_photos(tmp_path, count=1)
+    assert of_no_class(tmp_path) == []
+    write_photos(tmp_path, ("runs/one", "meta/cat", "unlabelled"), count=1)
+    (tmp_path / "runs" / "one" / "config.toml").touch()
+    (tmp_path / "meta" / "loose.png").write_bytes(b"x")
+    (tmp_path / "loose.png").write_bytes(b"x")
+    assert of_no_class(tmp_path) == ["loose.png", "meta/loose.png"]
+
+
+def test_so_are_those_of_folders_beside_the_parts_but_not_the_ones_that_parts_link_to(tmp_path):
+    root = tmp_path / "photos"
+    write_photos(root, ("train/cat", "train/dog", "test/cat", "val/cat", "all"), count=1)
+    (root / "train" / "cat" / "1.png").symlink_to(root / "all" / "0.png")
+    assert of_no_class(root) == ["val/cat/0.png"]

@@ -1,5 +1,7 @@
 """A run that learned nothing says so, in one plain line each; one that learned says nothing."""
 
+import re
+
 import pytest
 from engine.toy_runs import run, toy_training
 
@@ -34,7 +36,19 @@ def line(epoch=1, error=20.0, loss=1.0, train=15.0):
         ([line(error=None)], {}, []),
         ([line(error=25.0)], {"images": {"test": 24}}, ["6 of 24 test images are wrong; of so few, an error is unc"]),
         ([line(error=0.0, train=0.0)], {"images": {"test": 24}}, ["0 of 24 test images are wrong"]),
-        ([line(train=1.0)], IMAGES, ["by heart (1.0 % wrong)"]),
+        # Two right answers may be guesses, but they are no sign of having learned nothing.
+        (
+            [line(error=0.0)],
+            {"images": {"test": 2}},
+            ["0 of 2 .* by 38 points or so, and guessing among 3 classes may do"],
+        ),
+        (
+            [line(error=75.0)],
+            {"images": {"test": 8}},
+            ["^it learned nothing: a test error of 75.0 %", "6 of 8 .* so: more"],
+        ),
+        ([line(error=66.0, train=1.0)], IMAGES, ["^what it learned does not carry over: .* 3 classes$", "by heart"]),
+        ([line(train=1.0)], IMAGES, [r"by heart \(1.0 % wrong\)"]),
         ([line(error=5.0, train=0.0)], IMAGES, []),
         ([line(train=1.0)], IMAGES | {"model": "hf:microsoft/resnet-18"}, []),
     ],
@@ -43,7 +57,7 @@ def test_what_is_said(lines, about, told):
     training = toy_training(about=about)
     found = remarks(training, lines)
     assert len(found) == len(told)
-    assert all(words in text for words, text in zip(told, found, strict=True))
+    assert all(re.search(words, text) for words, text in zip(told, found, strict=True))
 
 
 def test_a_policy_that_distrusted_nothing_or_lost_predictions_says_so():

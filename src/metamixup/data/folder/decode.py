@@ -37,6 +37,8 @@ def decode(source: Path | bytes, size: int, channels: int, name: str | None = No
         return _square(source, size, channels, name)
     except DataError:
         raise
+    except FileNotFoundError as problem:
+        raise DataError(f"{name}: is not there (a link that leads nowhere, or moved meanwhile?)") from problem
     except Exception as problem:  # pillow's decoders have many errors for damaged bytes
         if type(problem).__name__ == "DecompressionBombError":  # pillow's own bound, of 179 megapixels
             raise TooLarge(f"{name}: too large to open ({problem}); make the image smaller") from problem

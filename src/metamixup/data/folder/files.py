@@ -110,6 +110,7 @@ def _walk(folder: Path, label: int, wanted: Callable[[str], bool], seen: set[tup
                     continue
                 if entry.is_dir():
                     waiting.append(Path(entry.path))
-                elif entry.is_file() and wanted(entry.name):
-                    found = entry.stat()
+                elif wanted(entry.name) and (entry.is_file() or entry.is_symlink()):
+                    # A link that leads nowhere stands for an image that is missing: decoding it tells.
+                    found = entry.stat(follow_symlinks=entry.is_file())
                     yield ImageFile(Path(entry.path), label, found.st_size, found.st_mtime_ns)

@@ -57,9 +57,10 @@ def packed(
                 if shutil.disk_usage(cache.parent).free < size + SPARE:
                     return None
                 _build(root, cache, files, shape, size, progress)
+            # Under the lock: a process that finds the folder changed removes this cache, but what is mapped stays.
+            mapped = torch.from_file(str(cache / "images.bin"), shared=False, size=size, dtype=torch.uint8)
     except OSError:  # a full, read-only or otherwise unusable disk: work goes on without a cache
         return None
-    mapped = torch.from_file(str(cache / "images.bin"), shared=False, size=size, dtype=torch.uint8)
     return mapped.view(-1, *shape)
 
 

@@ -4,13 +4,14 @@ Either train/CLASS/… with test/ or val/ beside it, or one level of CLASS/… f
 unlabelled/, and meta/CLASS/… with images whose labels the user vouches for. layout.py tells them by their names.
 """
 
+import os
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from metamixup.data.folder.decode import SUFFIXES
 from metamixup.data.folder.files import ImageFile, comparable, files_of, folders_of, readable, unread
-from metamixup.data.folder.layout import data_folders, layout_of
+from metamixup.data.folder.layout import UNLABELLED, data_folders, layout_of
 from metamixup.errors import DataError
 
 
@@ -79,7 +80,10 @@ def _labelled(part: Path, classes: tuple[str, ...]) -> list[ImageFile]:
             raise DataError(f"{folder}: class {readable(folder.name)!r} is not among the training classes")
         found += files_of(folder, labels[name])
     if not found:
-        raise DataError(f"{part}: no images in folders by class")
+        raise DataError(
+            f"{part}: no images in folders by class; put them there, or move the folder away: what has no labels can "
+            f"go to {UNLABELLED[0]}/, or to `metamixup predict`"
+        )
     return found
 
 
@@ -98,6 +102,24 @@ def left_out(root: Path) -> list[str]:
     except OSError:  # where it matters, `scan` tells
         return []
     return [_shown(path, root) for path in found]
+
+
+def of_no_class(root: Path) -> list[str]:
+    """Images of the folder that belong to no class or part, by their place in it: loose ones, and those of folders
+    beside train/, as val/ is where there is a test/."""
+    try:
+        tree = scan(root)
+        within, apart = set(data_folders(root)), set(folders_of(root))
+        everything = [file.path for file in files_of(root, -1)]
+    except OSError:  # where it matters, `scan` tells
+        return []
+    runs = {folder.name for folder in apart - within}
+    read = [file.path for part in (tree.train, tree.test or [], tree.unlabelled, tree.meta) for file in part]
+    rest = set(everything) - set(read)
+    if rest:  # parts may be made of links to images that lie in a folder of all
+        targets = {os.path.realpath(path) for path in read}
+        rest = {path for path in rest if os.path.realpath(path) not in targets}
+    return [_shown(path, root) for path in sorted(rest) if path.relative_to(root).parts[0] not in runs]
 
 
 def _shown(path: Path, root: Path) -> str:

@@ -22,16 +22,31 @@ def remarks(training: Training, lines: list[dict[str, Any]]) -> list[str]:
 
 
 def _guessing(training: Training, last: dict[str, Any]) -> str | None:
-    """Within chance of what a coin would say: two deviations of the error of as many guesses as there are images."""
+    """Of few test images an error below that of guessing proves neither: that is told with their number."""
     error, tested = last.get("test_error"), training.about.get("images", {}).get("test", 0)
-    chance = 1 / training.num_classes
-    doubt = 2 * math.sqrt(chance * (1 - chance) / max(1, tested))
-    if not is_number(error) or error < 100 * (1 - chance - doubt):
+    if not is_number(error) or not _like_guesses(training, error, tested):
         return None
+    if tested < FEWEST_TESTED and error < _guessed(training):
+        return None
+    told = f"a test error of {error:.1f} % is no better than guessing among {training.num_classes} classes"
+    if _learned_by_heart(last):
+        return f"what it learned does not carry over: {told}"
     return (
-        f"it learned nothing: a test error of {error:.1f} % is no better than guessing among {training.num_classes} "
-        "classes; another --lr (a tenth of it first), more --epochs or a network with BatchNorm may help"
+        f"it learned nothing: {told}; another --lr (a tenth of it first), more --epochs or a network with BatchNorm "
+        "may help"
     )
+
+
+def _guessed(training: Training) -> float:
+    """The error of guessing."""
+    return 100 * (1 - 1 / training.num_classes)
+
+
+def _like_guesses(training: Training, error: float, tested: int) -> bool:
+    """Within chance of what a coin would say: two deviations of the error of as many guesses as there are images."""
+    chance = 1 / training.num_classes
+    doubt = 200 * math.sqrt(chance * (1 - chance) / max(1, tested))
+    return error >= _guessed(training) - doubt
 
 
 def _few_tested(training: Training, last: dict[str, Any]) -> str | None:
@@ -41,21 +56,27 @@ def _few_tested(training: Training, last: dict[str, Any]) -> str | None:
         return None
     wrong, share = round(error * tested / 100), (error * tested / 100 + 2) / (tested + 4)
     doubt = 200 * math.sqrt(share * (1 - share) / (tested + 4))
+    unproven = _like_guesses(training, error, tested) and error < _guessed(training)
+    guesses = f", and guessing among {training.num_classes} classes may do as well" if unproven else ""
     return (
-        f"{wrong} of {tested} test images are wrong; of so few, an error is uncertain by {doubt:.0f} points or so: "
-        "more images, or a folder test/, tell more"
+        f"{wrong} of {tested} test images are wrong; of so few, an error is uncertain by {doubt:.0f} points or so"
+        f"{guesses}: more images, or a folder test/, tell more"
     )
 
 
 def _by_heart(training: Training, last: dict[str, Any]) -> str | None:
     """Trained weights have seen other images; a network of the user's own may have."""
-    error, known, model = last.get("test_error"), last.get("train_error"), str(training.about.get("model", ""))
-    if ":" in model or not (is_number(error) and is_number(known)) or error < 10 or known > BY_HEART * error:
+    if ":" in str(training.about.get("model", "")) or not _learned_by_heart(last):
         return None
     return (
-        f"it knows the training images by heart ({known:.1f} % wrong) and others less: more images help, or a network "
-        "that has seen others, as --model hf:microsoft/resnet-18 or timm:resnet18"
+        f"it knows the training images by heart ({last['train_error']:.1f} % wrong) and others less: more images help, "
+        "or a network that has seen others, as --model hf:microsoft/resnet-18 or timm:resnet18"
     )
+
+
+def _learned_by_heart(last: dict[str, Any]) -> bool:
+    error, known = last.get("test_error"), last.get("train_error")
+    return is_number(error) and is_number(known) and error >= 10 and known <= BY_HEART * error
 
 
 def _loss_that_stayed(lines: list[dict[str, Any]]) -> str | None:

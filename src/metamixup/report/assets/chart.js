@@ -28,9 +28,9 @@ function gridLines(area, xTicks, yTicks, x, y) {
   node("line", { class: "axis", x1: area.x0, x2: area.x1, y1: area.y0, y2: area.y0 }, null, area.svg);
 }
 function path(xs, values, x, y) {
-  let text = "", pen = false;
-  values.forEach((v, k) => { if (v === null || Number.isNaN(v)) { pen = false; return; } text += `${pen ? "L" : "M"}${x(xs[k]).toFixed(1)} ${y(v).toFixed(1)}`; pen = true; });
-  return text;
+  // Long runs evaluate some epochs only: the line goes on over the others, since a lone value could not be seen.
+  const told = values.map((v, k) => [v, xs[k]]).filter(([v]) => v !== null && !Number.isNaN(v));
+  return told.map(([v, at], k) => `${k ? "L" : "M"}${x(at).toFixed(1)} ${y(v).toFixed(1)}`).join("");
 }
 function lineChart(box, spec, log) {
   const xs = data.epochs, all = spec.series.flatMap(s => s.values.filter(v => v !== null && (!log || v > 0)));
@@ -43,7 +43,8 @@ function lineChart(box, spec, log) {
   gridLines(area, steps(xs[0], xs[xs.length - 1], 6).filter(Number.isInteger), log ? decades(low, top) : steps(low, top), x, y);
   spec.series.forEach((s, k) => {
     node("path", { class: "line", d: path(xs, s.values, x, y), style: `stroke:var(--s${k % 6})`, "stroke-dasharray": k > 5 ? "5 3" : "none" }, null, area.svg);
-    if (xs.length === 1 && s.values[0] !== null) node("circle", { cx: x(xs[0]), cy: y(s.values[0]), r: 3, style: `fill:var(--s${k % 6})` }, null, area.svg);
+    const told = xs.map((_, at) => at).filter(at => s.values[at] !== null);
+    if (told.length === 1) node("circle", { cx: x(xs[told[0]]), cy: y(s.values[told[0]]), r: 3, style: `fill:var(--s${k % 6})` }, null, area.svg);
   });
   const line = node("line", { class: "cursor", y1: area.y0, y2: area.y1, visibility: "hidden" }, null, area.svg);
   const dots = spec.series.map((s, k) => node("circle", { r: 3.2, style: `fill:var(--s${k % 6})`, visibility: "hidden" }, null, area.svg));
