@@ -434,3 +434,16 @@ def test_a_state_of_another_number_of_classes_is_told_when_it_is_loaded():
         MetaMixUp(nn.Linear(6, 3), 3, lr=0.1).load_state_dict(state)
     fresh = MetaMixUp(nn.Linear(6, 4), 4).state_dict()
     MetaMixUp(nn.Linear(6, 5), 5).load_state_dict(fresh)
+
+
+def test_classes_count_as_often_as_they_come_if_nobody_wants_them_rebalanced():
+    labels = torch.eye(3)[torch.tensor([0] * 90 + [1] * 25 + [2] * 5)]
+    pairs = Pairs(torch.arange(120), labels)
+    for rebalance in (True, False):
+        stage = Trust(rebalance=rebalance)
+        stage.balance.learn(labels, labels @ torch.tensor([0.0, 1.0, 3.0]), torch.eye(3).repeat(20, 1))
+        stage.see(0.1)
+        stage.see(0.001)
+        weights = stage._class_weights(pairs)
+        assert bool((weights == 1).all()) is not rebalance
+        assert weights[-1] == 1 >= weights[0]

@@ -58,7 +58,8 @@ class Trust(Stage):
     memory: rate of the samples' running predictions, in (0, 1];
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never;
     guesses: False: distrusted samples only lose weight in their blends;
-    boxes: False: images too are blended pixel by pixel, as those of fewer than 16 pixels a side always are.
+    boxes: False: images too are blended pixel by pixel, as those of fewer than 16 pixels a side always are;
+    rebalance: False: classes count as often as they come, whatever the meta set has more of.
     """
 
     by_class = True
@@ -74,12 +75,13 @@ class Trust(Stage):
         settle: float = 0.5,
         guesses: bool = True,
         boxes: bool = True,
+        rebalance: bool = True,
     ):
         if not 0 < memory <= 1:
             raise ValueError(f"memory lies in (0, 1], not {memory}")
         self.beta, self.amount, self.balance = Beta(alpha), Amount(settle), Balance()
         self.samples, self.clean, self.division = PredictionMemory(memory), CleanMemory(memory), Division()
-        self.guesses, self.boxes = guesses, boxes
+        self.guesses, self.boxes, self.rebalance = guesses, boxes, rebalance
         self.learned_steps, self.square = 0, 0.0  # square: running mean of squared gains
         self.looks = 0.0  # at samples, since the labels were divided last
         self.heard = 0.0  # running share of samples that were judged in the step's own pass
@@ -348,7 +350,7 @@ class Trust(Stage):
 
     def _class_weights(self, pairs: Pairs) -> Tensor:
         """(B,) 1 until the learning rate has fallen."""
-        if self.amount.settling.left == 1 or not len(self.balance.seen):
+        if not self.rebalance or self.amount.settling.left == 1 or not len(self.balance.seen):
             return torch.ones(len(pairs.labels), device=pairs.labels.device)
         return pairs.labels.float() @ self.balance.weights(1 - self.amount.settling.left).to(pairs.labels.device)
 
