@@ -13,8 +13,8 @@ def judged(classes: int):
     stage, truth = Trust(), torch.arange(4 * classes) % classes
     labels = torch.where(torch.arange(len(truth)) % 4 == 0, (truth + 1) % classes, truth)
     log_p = torch.nn.functional.one_hot(truth, classes).float().mul(20).log_softmax(1)
-    stage.samples.learn(torch.arange(len(truth)), folded(log_p), labels % WIDE)
-    stage.division.learn(*stage.samples.known)
+    stage.labels.samples.learn(torch.arange(len(truth)), folded(log_p), labels % WIDE)
+    stage.labels.division.learn(*stage.labels.samples.known)
     return judged_by_policy(*as_a_run(stage, labels, classes))
 
 
@@ -38,8 +38,8 @@ def test_labels_of_which_the_network_is_sure_are_ordered_by_what_it_said():
     stage, labels = Trust(), torch.arange(40) % 4
     log_p = torch.nn.functional.one_hot(labels, 4).float().mul(20)
     log_p[25, 3] = 12.0
-    stage.samples.learn(torch.arange(40), folded(log_p.log_softmax(1)), labels)
-    stage.division.learn(*stage.samples.known)
+    stage.labels.samples.learn(torch.arange(40), folded(log_p.log_softmax(1)), labels)
+    stage.labels.division.learn(*stage.labels.samples.known)
     judgement = judged_by_policy(*as_a_run(stage, labels, 4))
     assert judgement is not None
     assert int(judgement.wrong.argmax()) == 25

@@ -135,7 +135,7 @@ def trusting(folder):
     summary = train(run, RunFolder(folder), Runtime(1))
     trust = run.stage
     state = {f"model.{k}": v for k, v in run.model.state_dict().items()}
-    return {**state, "log_p": trust.samples.log_p, "clean": trust.clean.log_p, "error": summary["test_error"]}
+    return {**state, "log_p": trust.labels.samples.log_p, "clean": trust.labels.clean.log_p, "error": summary["test_error"]}
 
 
 def evaluation() -> EvaluationSet:

@@ -121,7 +121,8 @@ def test_the_index_of_a_batch_of_three_is_passed_and_the_step_sees_two():
     module, _ = fit(callback, epochs=2, dataset=Indexed(TensorDataset(*data(96))))
     assert module.seen[0][1].shape == (32, 3)
     assert callback.mixer.stage.every == 4
-    assert int(callback.mixer.stage.samples.visits.sum()) > 96, "more than by every other batch that is looked at"
+    visits = callback.mixer.stage.labels.samples.visits
+    assert int(visits.sum()) > 96, "more than by every other batch that is looked at"
     assert callback.mixer.stage.heard > 0, "own passes tell besides"
 
 

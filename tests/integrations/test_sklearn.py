@@ -63,7 +63,7 @@ def test_the_samples_whose_labels_look_wrong():
 def test_a_likely_class_that_nobody_knows_is_none(monkeypatch):
     """With very many classes the memory tells which labels look wrong, but not as what."""
     suspect = Suspect(5, None, None, 0.9)
-    monkeypatch.setattr("metamixup.integrations.sklearn.taken_for_wrong", lambda *_: [suspect])
+    monkeypatch.setattr("metamixup.trust.labels.Labels.taken_for_wrong", lambda *_: [suspect])
     y = np.arange(20) % 2 + 7
     found = MetaMixUpClassifier(epochs=1, random_state=0).fit(np.random.default_rng(0).normal(size=(20, 3)), y)
     assert found.suspects_.tolist() == [(5, 8, None, 0.9)]

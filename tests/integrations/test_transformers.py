@@ -90,7 +90,7 @@ def test_it_learns_by_pixels_and_by_embeddings(make, data, point, tmp_path):
     mixer = trainer._mixer
     assert type(mixer.stage).__name__ == "Trust"
     assert mixer.stage.every == 4, "the index of the samples is passed"
-    assert int((mixer.stage.samples.visits > 0).sum()) > 48
+    assert int((mixer.stage.labels.samples.visits > 0).sum()) > 48
     assert mixer.mix_at.endswith(point or "input")
     found = trainer.predict(data(30, 2))
     assert (torch.tensor(found.predictions).argmax(1) == torch.tensor(found.label_ids)).float().mean() > 0.8
@@ -146,4 +146,4 @@ def test_a_run_that_goes_on_from_a_checkpoint_keeps_what_the_mixer_learned(tmp_p
     assert again._mixer.stage.steps == whole._mixer.stage.steps == 24
     mine, theirs = (dict(trainer.model.named_parameters()) for trainer in (whole, again))
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
-    assert torch.equal(whole._mixer.stage.samples.log_p, again._mixer.stage.samples.log_p)
+    assert torch.equal(whole._mixer.stage.labels.samples.log_p, again._mixer.stage.labels.samples.log_p)

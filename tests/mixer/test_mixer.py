@@ -201,7 +201,7 @@ def test_the_first_batch_may_be_empty(index):
     assert mixer(*batch(0, 6), index).y.shape == (0, 4)
     for _ in range(2):
         mixer(*batch(12, 6), torch.arange(12))
-    assert mixer.stage.samples.count == 12
+    assert mixer.stage.labels.samples.count == 12
 
 
 def test_a_plain_policy_needs_no_meta_batch_and_a_learned_one_says_that_it_does():
@@ -224,7 +224,7 @@ def test_the_meta_set_and_the_rate_are_given_once():
         ours, twin = (mixer(x, y, index) for mixer in mixers)
         assert torch.equal(ours.lam, twin.lam)
     assert mixers[0].meta.steps == 2, "a meta batch is drawn only in the steps that learn, at first every other one"
-    assert 3 <= int((mixers[0].stage.clean.visits > 0).sum()) <= 6, "of a quarter of the batch's size"
+    assert 3 <= int((mixers[0].stage.labels.clean.visits > 0).sum()) <= 6, "of a quarter of the batch's size"
     restored = MetaMixUp(model, 4, meta=(x_meta, y_meta), lr=optimizer, seed=9)
     restored.load_state_dict(mixers[0].state_dict())
     for _ in range(3):
@@ -365,10 +365,10 @@ def test_a_number_of_classes_may_come_from_an_array():
 def test_asking_about_samples_changes_nothing():
     mixer = MetaMixUp(nn.Linear(6, 4), 4, lr=0.1)
     mixer(*batch(12, 6), torch.arange(12))
-    before = mixer.state_dict()["stage"]["samples"]["visits"].clone()
+    before = mixer.state_dict()["stage"]["labels"]["samples"]["visits"].clone()
     assert mixer.trust(torch.arange(1000)).shape == (1000,)
-    assert mixer.stage.samples.of(torch.tensor([3, 999]), 4)[1].tolist() == [True, False]
-    assert torch.equal(mixer.stage.samples.visits, before)
+    assert mixer.stage.labels.samples.of(torch.tensor([3, 999]), 4)[1].tolist() == [True, False]
+    assert torch.equal(mixer.stage.labels.samples.visits, before)
 
 
 @pytest.fixture
@@ -399,7 +399,7 @@ def test_what_is_not_blended_is_judged_in_the_users_own_pass(passed):
     mixer = heard(model, passed)
     assert mixer.stage.heard > 0.3
     waiting = mixer.stage.amount.waits(torch.arange(300))
-    visits, looks = mixer.stage.samples.visits, 12 / mixer.stage.pause
+    visits, looks = mixer.stage.labels.samples.visits, 12 / mixer.stage.pause
     assert float(visits[~waiting].max()) > looks, "more often than by looks alone"
     assert float(visits[waiting].max()) < float(visits[~waiting].max()), "once they wait they have no pass of their own"
     assert mixer.stage.hears_enough, "looks are at a part from now on"
@@ -418,11 +418,11 @@ def test_two_batches_that_are_passed_in_another_order_are_not_mistaken():
     model = nn.Linear(6, 4)
     mixer = MetaMixUp(model, 4, lr=0.1)
     one, two = (mixer(*batch(20, 6), torch.arange(20) + 20 * k) for k in range(2))
-    before = mixer.stage.samples.visits.clone()
+    before = mixer.stage.labels.samples.visits.clone()
     model(one.x)
-    assert torch.equal(mixer.stage.samples.visits, before)
+    assert torch.equal(mixer.stage.labels.samples.visits, before)
     model(two.x)
-    assert not torch.equal(mixer.stage.samples.visits, before)
+    assert not torch.equal(mixer.stage.labels.samples.visits, before)
 
 
 @pytest.mark.usefixtures("never_stuck")
@@ -451,7 +451,7 @@ def test_looks_and_own_passes_remember_the_same_of_a_model_that_ends_in_somethin
     for _ in range(12):
         model(mixer(x, y, index).x)
     assert mixer.stage.heard > 0.3
-    assert torch.allclose(mixer.stage.samples.log_p, model[0](x).log_softmax(1).detach(), atol=1e-4)
+    assert torch.allclose(mixer.stage.labels.samples.log_p, model[0](x).log_softmax(1).detach(), atol=1e-4)
 
 
 @pytest.mark.usefixtures("never_stuck")
@@ -500,9 +500,9 @@ def test_an_input_that_batches_share_does_not_mistake_one_for_the_other():
     mixer = MetaMixUp(model, 4, lr=0.1)
     for _ in range(3):
         one, _ = (mixer((x, kind), y, torch.arange(20) + 20 * k) for k, (x, y) in enumerate([batch(20, 6)] * 2))
-        before = mixer.stage.samples.visits.clone()
+        before = mixer.stage.labels.samples.visits.clone()
         model(*one.x)
-        assert torch.equal(mixer.stage.samples.visits, before)
+        assert torch.equal(mixer.stage.labels.samples.visits, before)
 
 
 def test_a_copied_mixer_goes_on_and_an_empty_batch_says_nothing():
@@ -538,7 +538,7 @@ def test_a_linear_layer_that_runs_last_is_not_taken_for_the_head(width):
     mixer = MetaMixUp(model, 4, meta=(x_meta, y_meta), lr=0.1)
     for _ in range(12):
         model(mixer(x, y, torch.arange(300)).x)
-    assert torch.allclose(mixer.stage.samples.log_p, model(x)[0].log_softmax(1).detach(), atol=1e-4)
+    assert torch.allclose(mixer.stage.labels.samples.log_p, model(x)[0].log_softmax(1).detach(), atol=1e-4)
     assert mixer.stage.heard > 0.3
     learned = MetaMixUp(model, 4, policy="learned")(x, y, x_meta, y_meta, lr=0.1)
     features = MetaMixUp(model, 4, policy="beta", mix_at="features")(x, y, lr=0.1)

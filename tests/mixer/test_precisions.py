@@ -45,7 +45,7 @@ def test_a_loop_whose_numbers_are_double_by_default_learns(classes):
         for _ in range(40):
             mixed = mixer(x, y, range(60))
             assert cross_entropy(model(mixed.x), mixed.y).dtype == torch.float64
-        assert mixer.stage.division.fit is not None
+        assert mixer.stage.labels.division.fit is not None
         MetaMixUp(model, classes, lr=0.1).load_state_dict(mixer.state_dict())
     finally:
         torch.set_default_dtype(torch.float32)

@@ -185,9 +185,9 @@ def test_an_unlabelled_image_is_never_taken_for_the_training_image_of_its_number
     stream, stage = training.train, training.stage
     training.wrong = torch.zeros(len(stream.images), dtype=torch.bool)  # for the record: the images are more than these
     train(training, folder(tmp_path / "run"), Runtime(1))
-    assert stage.samples.visits.shape == (32,)
-    assert bool((stage.samples.visits > 0).all())
-    assert torch.equal(stage.samples.labels, stream.images.labels)
+    assert stage.labels.samples.visits.shape == (32,)
+    assert bool((stage.labels.samples.visits > 0).all())
+    assert torch.equal(stage.labels.samples.labels, stream.images.labels)
 
 
 @pytest.mark.parametrize("method", ["trustmix+apl", "trustmix+mixmatch"])

@@ -110,7 +110,7 @@ def test_serves_models_of_other_precision(dtype):
     for _ in range(60):
         mixed = mixer(x.to(dtype), y, lr=0.1, index=index)
         assert mixed.x.dtype == mixed.y.dtype == dtype
-    assert mixer.stage.division.fit is not None
+    assert mixer.stage.labels.division.fit is not None
 
 
 def test_a_batch_that_is_not_finite_leaves_no_trace():
@@ -122,7 +122,7 @@ def test_a_batch_that_is_not_finite_leaves_no_trace():
             broken = float("nan") if step == 12 and k == 1 else 1.0
             mixer(broken * x, y, broken * x, y, lr=0.1, index=index, meta_index=index)
     assert mixers[1].stage.ignored == 1
-    assert mixers[0].stage.samples.ignored == 0
+    assert mixers[0].stage.labels.samples.ignored == 0
     assert bool(mixers[1].trust(index).isfinite().all())
     assert torch.allclose(mixers[0].trust(index), mixers[1].trust(index), atol=0.05)
 
@@ -214,13 +214,13 @@ def test_a_restored_stage_goes_on_where_it_was():
     stage, other = mixer.stage, Trust()
     other.load_state_dict(stage.state_dict())
     assert other.steps == stage.steps
-    labels = torch.eye(3)[stage.samples.labels]
+    labels = torch.eye(3)[stage.labels.samples.labels]
     pairs = Pairs(torch.randperm(600), labels, torch.arange(600), torch.arange(60), labels[:60])
     found = evidence(600, 60)
     for each in (stage, other):
         each.learn(*found, pairs)
-    assert stage.division.fit is not None
-    assert torch.equal(stage.trust(pairs), other.trust(pairs))
+    assert stage.labels.division.fit is not None
+    assert torch.equal(stage.labels.trust(pairs), other.labels.trust(pairs))
     one, two = served(stage, pairs), served(other, pairs)
     assert torch.equal(one.lam, two.lam)
     assert torch.equal(one.labels(labels), two.labels(labels))
@@ -230,8 +230,8 @@ def divided(share_wrong: float = 0.5) -> Trust:
     """A stage that believes whatever the network says, of two classes."""
     stage, trust = Trust(), torch.tensor([0.0, 1.0])
     confusion = torch.tensor([[1 - share_wrong, share_wrong], [share_wrong, 1 - share_wrong]]).double()
-    stage.division.fit = Fit(1.0, confusion, torch.ones(2), share_wrong, 0.0, trust)
-    stage.division.shares, stage.division.vouched = [0.5] * WATCHED, [False] * WATCHED
+    stage.labels.division.fit = Fit(1.0, confusion, torch.ones(2), share_wrong, 0.0, trust)
+    stage.labels.division.shares, stage.labels.division.vouched = [0.5] * WATCHED, [False] * WATCHED
     return stage
 
 
@@ -239,8 +239,8 @@ def test_a_label_gives_way_to_the_guess_as_far_as_it_is_distrusted():
     stage, labels = divided(), torch.eye(2)[torch.tensor([0, 1, 1])]
     log_p = torch.tensor([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]]).log()
     pairs = Pairs(torch.arange(3), labels, torch.arange(3))
-    stage.samples.learn(pairs.index, log_p, labels.argmax(1))
-    assert stage.trust(pairs).tolist() == pytest.approx([0.9, 0.1, 0.8], abs=1e-3)
+    stage.labels.samples.learn(pairs.index, log_p, labels.argmax(1))
+    assert stage.labels.trust(pairs).tolist() == pytest.approx([0.9, 0.1, 0.8], abs=1e-3)
     mixture = served(stage, pairs)
     posterior = torch.tensor([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]])
     assert torch.allclose(mixture.own_labels, posterior, atol=1e-3)
@@ -250,13 +250,13 @@ def test_labels_are_left_alone_where_distrust_would_not_pay():
     """They look wrong, but the network has learned nothing by heart, and right ones are distrusted with them."""
     stage, labels = divided(), torch.eye(2)
     pairs = Pairs(torch.arange(2), labels, torch.arange(2))
-    stage.samples.learn(pairs.index, torch.tensor([[0.1, 0.9], [0.9, 0.1]]).log(), labels.argmax(1))
+    stage.labels.samples.learn(pairs.index, torch.tensor([[0.1, 0.9], [0.9, 0.1]]).log(), labels.argmax(1))
     assert stage.distrust == 1
     stage.amount.known, stage.amount.widest = 500, 0.02
     assert stage.distrust == 0
     assert served(stage, pairs).own_labels is None
     assert "look wrong, but the network has not learned them by heart" in stage.remarks()[0]
-    stage.division.hits = 0.9
+    stage.labels.division.hits = 0.9
     assert stage.distrust == 1
 
 
@@ -264,7 +264,7 @@ def test_samples_beyond_the_judged_fraction_are_trusted():
     stage = divided()
     stage.pace(4, fraction=0.5)
     labels = torch.eye(2)[torch.tensor([0, 1, 0, 1])]
-    trust = stage.trust(Pairs(torch.arange(4), labels), torch.tensor([[0.25, 0.75], [0.25, 0.75]]).log())
+    trust = stage.labels.trust(Pairs(torch.arange(4), labels), torch.tensor([[0.25, 0.75], [0.25, 0.75]]).log())
     assert trust.tolist() == pytest.approx([0.25, 0.75, 1.0, 1.0], abs=1e-3)
 
 
@@ -278,7 +278,7 @@ def overfitting(stage: Trust, indexed: bool = True, looks: int = 40) -> Trust:
         waiting = stage.amount.waits(torch.arange(600)) if indexed else torch.zeros(600, dtype=torch.bool)
         batch = Evidence(torch.zeros(600), torch.where(waiting[:, None], unsure, sure))
         stage._learn_amount(batch, Evidence(torch.zeros(90), unsure[:90]), pairs, 600)
-        stage.samples.learn(pairs.index, batch.log_p, torch.arange(600) % 3)  # now they are known
+        stage.labels.samples.learn(pairs.index, batch.log_p, torch.arange(600) % 3)  # now they are known
     return stage
 
 
@@ -359,12 +359,12 @@ def test_the_own_pass_tells_of_unblended_samples_alone(make):
     mixture = Mixture(torch.tensor([1.0, 0.3, 1.0, 0.0, 1.0, 0.9]), torch.arange(6).flip(0))
     stage.steps = 1 + stage.pause // 2
     stage.witness(logits, Pairs(mixture.partner, labels, torch.arange(10, 16)), mixture)
-    assert stage.samples.visits.nonzero()[:, 0].tolist() == [10, 12, 14]
+    assert stage.labels.samples.visits.nonzero()[:, 0].tolist() == [10, 12, 14]
     told = logits.log_softmax(1)
     told = (-told).log_softmax(1) if isinstance(stage.control, Reverse) else told
-    assert torch.allclose(stage.samples.log_p[10], told[0], atol=1e-6)
+    assert torch.allclose(stage.labels.samples.log_p[10], told[0], atol=1e-6)
     stage.witness(logits, Pairs(mixture.partner, labels), mixture)
-    assert float(stage.samples.visits.max()) == 1, "what has no index is not remembered"
+    assert float(stage.labels.samples.visits.max()) == 1, "what has no index is not remembered"
 
 
 def test_clean_images_are_remembered_as_often_as_samples_that_are_judged_for_nothing():
@@ -372,7 +372,7 @@ def test_clean_images_are_remembered_as_often_as_samples_that_are_judged_for_not
     pairs = Pairs(torch.randperm(600), labels, torch.arange(600), torch.arange(60), labels[:60])
     _at(stage, 1 + stage.pause // 2).witness(torch.randn(600, 3), pairs, Mixture.unblended(torch.ones(600)))
     stage.learn(*evidence(60, 60), pairs.of(torch.arange(60)))
-    assert float(stage.clean.visits.sum()) == 60, "as often as all 600; 6 of them by the look alone"
+    assert float(stage.labels.clean.visits.sum()) == 60, "as often as all 600; 6 of them by the look alone"
     assert stage.unmatched == 0
 
 
@@ -383,22 +383,22 @@ def test_own_passes_count_with_looks_until_labels_are_divided():
         for step in range(50, 60):
             _at(stage, step).witness(torch.randn(600, 3), pairs, Mixture.unblended(torch.ones(600)))
         stage.learn(evidence(150, 0)[0], None, pairs.of(torch.arange(150)))
-    assert stage.division.fit is not None
+    assert stage.labels.division.fit is not None
 
 
 def test_what_was_heard_is_saved():
     stage, other = Trust(), Trust()
-    stage.heard, stage.unmatched, stage.looks = 0.7, 30, 12.5
+    stage.heard, stage.unmatched, stage.labels.looks = 0.7, 30, 12.5
     other.load_state_dict(stage.state_dict())
-    assert (other.heard, other.unmatched, other.looks) == (0.7, 30, 12.5)
+    assert (other.heard, other.unmatched, other.labels.looks) == (0.7, 30, 12.5)
 
 
 def test_a_replayed_policy_learns_nothing():
     mixer, _, _ = train(Trust(), epochs=5)
-    before = mixer.stage.samples.visits.clone()
+    before = mixer.stage.labels.samples.visits.clone()
     stage = Replay(Trust(), mixer.stage.state_dict()).policy
     train(stage, epochs=3)
-    assert torch.equal(stage.samples.visits, before)
+    assert torch.equal(stage.labels.samples.visits, before)
 
 
 @pytest.mark.parametrize(("gap", "offset"), [(1, 0), (50, 0), (1, 100_000)])
@@ -409,12 +409,12 @@ def test_labels_are_divided_wherever_their_indices_lie(gap: int, offset: int):
         rows = torch.arange(60) + 60 * (step % 10)
         pairs = Pairs(torch.randperm(60), labels[rows], gap * rows + offset)
         _at(stage, step).learn(evidence(60, 0)[0], None, pairs)
-    assert len(stage.division.shares) == 3
+    assert len(stage.labels.division.shares) == 3
 
 
 def test_samples_are_asked_about_by_lists_masks_and_one_by_one():
     mixer, _, _ = train(Trust(), epochs=6)
-    assert mixer.stage.division.fit is not None
+    assert mixer.stage.labels.division.fit is not None
     expected = mixer.trust(torch.tensor([3, 500]))
     mask = torch.zeros(600, dtype=torch.bool)
     mask[[3, 500]] = True

@@ -39,7 +39,7 @@ def audit_run(
 
 def doubt(run: Rebuilt, found: Labelled) -> str:
     """Where it distrusted no label, as the run itself told at its end."""
-    if isinstance(run.training.stage, Trust) and run.training.stage.division.strength > 0:
+    if isinstance(run.training.stage, Trust) and run.training.stage.labels.division.strength > 0:
         return ""
     return (
         f"the run distrusted none of its {len(found.labels):,} labels; those that fit their image least come first "
@@ -66,17 +66,18 @@ def training_images(run: Rebuilt) -> Labelled:
 def judged_by_policy(run: Rebuilt, found: Labelled) -> Judgement | None:
     """None where the run's policy learns nothing of single labels, was not stored, or had too many classes."""
     stage = run.training.stage
-    if not isinstance(stage, Trust) or not run.whole or stage.division.fit is None:
+    if not isinstance(stage, Trust) or not run.whole or stage.labels.division.fit is None:
         return None
-    if len(found.classes) > stage.samples.log_p.shape[1]:
+    samples, division = stage.labels.samples, stage.labels.division
+    if len(found.classes) > samples.log_p.shape[1]:
         return None  # classes that share a column of its memory cannot be told apart
     index = run.split.train
     known = torch.nn.functional.one_hot(found.labels, len(found.classes)).double()
-    seen = (index < len(stage.samples.visits)).nonzero()[:, 0]
-    seen = seen[stage.samples.visits[index[seen]] > 0]
-    log_p = stage.samples.log_p[index[seen]].double()
+    seen = (index < len(samples.visits)).nonzero()[:, 0]
+    seen = seen[samples.visits[index[seen]] > 0]
+    log_p = samples.log_p[index[seen]].double()
     # A judgement is bounded: labels of which the network is sure would all be alike. What it said orders them.
-    known[seen] = stage.division.judged(log_p, found.labels[seen]).lerp(log_p.softmax(1), HAIR)
+    known[seen] = division.judged(log_p, found.labels[seen]).lerp(log_p.softmax(1), HAIR)
     wrong = 1 - known.gather(1, found.labels[:, None])[:, 0]
     half = 1.96 * float((wrong * (1 - wrong)).sum()) ** 0.5 / len(wrong)
     share = float(wrong.mean())

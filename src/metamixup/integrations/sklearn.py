@@ -17,7 +17,7 @@ from metamixup.data.splits import stratified_test
 from metamixup.mixer import MetaMixUp
 from metamixup.policy import Policy
 from metamixup.seeding import derived_generator
-from metamixup.trust import Trust, taken_for_wrong
+from metamixup.trust import Trust
 
 ROUNDING = 1e-12  # of a mean in double precision
 MakeModule = Callable[[tuple[int, ...], int], nn.Module]
@@ -88,7 +88,7 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         return self.module(tuple(x.shape[1:]), classes) if self.module else multilayer(x, classes)
 
     def _suspects(self, stage: Trust, codes: np.ndarray) -> np.ndarray:
-        found, kind = taken_for_wrong(stage.samples, stage.division), self.classes_.dtype
+        found, kind = stage.labels.taken_for_wrong(), self.classes_.dtype
         named = [None if s.likely is None else self.classes_[s.likely] for s in found]
         fields = [("index", np.int64), ("given", kind), ("likely", object if None in named else kind), ("wrong", float)]
         rows = [(s.index, self.classes_[codes[s.index]], name, s.wrong) for s, name in zip(found, named, strict=True)]

@@ -248,11 +248,11 @@ class MetaMixUp:
         """The k training samples whose labels are most likely wrong, the worst first, with what they likely are
         (None with 128 classes or more). They are known by their `index`; a warning says why there are none."""
         stage = self._trusting()
-        if stage.division.fit is None or not stage.samples.count:
+        if stage.labels.division.fit is None or not stage.labels.samples.count:
             early = "it is too early: labels are judged once all samples have been looked at twice"
-            why = early if stage.samples.count else "give mixer(x, y, index) their place in the training set"
+            why = early if stage.labels.samples.count else "give mixer(x, y, index) their place in the training set"
             warnings.warn(f"no training sample has been judged yet; {why}", stacklevel=2)
-        return stage.suspects(k)
+        return stage.labels.suspects(k)
 
     def _trusting(self) -> Trust:
         if not isinstance(self.stage, Trust):

@@ -18,7 +18,7 @@ from metamixup.engine.records.summary_check import is_number
 from metamixup.engine.training import Training
 from metamixup.mixing import mix
 from metamixup.storage import as_json, write_atomically
-from metamixup.trust import Trust, taken_for_wrong
+from metamixup.trust import Trust
 
 MISTAKES = 14
 CONFUSED = 20
@@ -106,12 +106,12 @@ def suspects(training: Training, images: ImageSet) -> dict[str, Any]:
     where its distrust never acts. Empty where it judges no labels."""
     if not isinstance(training.stage, Trust):
         return {}
-    division = training.stage.division
-    found = [one for one in taken_for_wrong(training.stage.samples, division) if one.index < len(images)]
+    found = [one for one in training.stage.labels.taken_for_wrong() if one.index < len(images)]
     worst = [
         {**vars(s), "given": int(images.labels[s.index]), "wrong": round(s.wrong, 4), **_shown(images, s.index)}
         for s in found[:MISTAKES]
     ]
+    division = training.stage.labels.division
     return {"share": round(division.share, 4) if division.strength else 0.0, "called": len(found), "worst": worst}
 
 

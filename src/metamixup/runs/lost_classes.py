@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from metamixup.meta import Stage
-from metamixup.trust import Trust, taken_for_wrong
+from metamixup.trust import Trust
 
 NAMED = 5  # classes of one sentence
 
@@ -13,8 +13,9 @@ def lost_classes(stage: Stage, classes: Sequence[str]) -> list[str]:
     """A sentence about those most of whose labels were taken for wrong; none if there are none."""
     if not isinstance(stage, Trust):
         return []
-    given = Counter(stage.samples.labels[stage.samples.visits > 0].tolist())
-    taken = Counter(one.given for one in taken_for_wrong(stage.samples, stage.division) if one.given is not None)
+    samples, suspects = stage.labels.samples, stage.labels.taken_for_wrong()
+    given = Counter(samples.labels[samples.visits > 0].tolist())
+    taken = Counter(one.given for one in suspects if one.given is not None)
     lost = [f"{name!r} ({taken[k]} of {given[k]})" for k, name in enumerate(classes) if 2 * taken[k] > given[k]]
     if not lost:
         return []

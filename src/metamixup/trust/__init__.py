@@ -1,6 +1,6 @@
 """The product's own stage: MixUp that learns which labels to trust."""
 
 from metamixup.trust.stage import Trust
-from metamixup.trust.suspects import Suspect, taken_for_wrong
+from metamixup.trust.suspects import Suspect
 
-__all__ = ["Suspect", "Trust", "taken_for_wrong"]
+__all__ = ["Suspect", "Trust"]

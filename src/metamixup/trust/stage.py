@@ -1,26 +1,24 @@
 """The product's own stage: MixUp with a trust in each sample's label that is learned and remembered.
 
 λ ~ Beta(α, α) as MixUp draws it, for the share of pairs that `amount` says; images are blended by boxes, as in
-CutMix, anything else as in MixUp. A sample that is not blended is judged by
-the network in the step's own pass, for nothing. Every k-th step is a look besides (`evidence`), at a part of the batch
-and now and then the meta set, or at all of the batch where too few are judged otherwise. The predictions are remembered
-(`memory`). From those of all samples follows how likely each label is right, and what it should be otherwise
-(`division`). A label is then trained on as far as it is right, and the network's own guess takes the rest of its place.
-A clean meta set says how far predictions can be believed; without one, the training labels themselves must tell. As
-fewer pairs are blended, classes that the meta set has more of are favoured (`balance`). Beside unlabelled images only
-labels that were given are judged: the others are the network's own guesses, of which it would say nothing new. Given
-ones are few then, so none of them waits, and the share of blends is that of the untold.
+CutMix, anything else as in MixUp. A sample that is not blended is judged by the network in the step's own pass, for
+nothing. Every k-th step is a look besides (`evidence`), at a part of the batch and now and then the meta set, or at all
+of the batch where too few are judged otherwise. The predictions are remembered (`memory`). From those of all samples
+follows how likely each label is right, and what it should be otherwise (`division`; `labels` holds both). A label is
+then trained on as far as it is right, and the network's own guess takes the rest of its place. A clean meta set says
+how far predictions can be believed; without one, the training labels themselves must tell. As fewer pairs are blended,
+classes that the meta set has more of are favoured (`balance`). Beside unlabelled images only labels that were given are
+judged: the others are the network's own guesses, of which it would say nothing new. Given ones are few then, so none of
+them waits, and the share of blends is that of the untold.
 """
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
 from metamixup import world
 from metamixup.meta.estimator import Loss, MetaLoss
@@ -33,21 +31,19 @@ from metamixup.policy.thinning import thinned
 from metamixup.trust.amount import UNTOLD, Amount, Look
 from metamixup.trust.balance import Balance
 from metamixup.trust.blend import blend, label_columns, with_guesses
-from metamixup.trust.division import Division
 from metamixup.trust.evidence import Evidence, find_evidence
-from metamixup.trust.memory import WIDE, CleanMemory, PredictionMemory, folded
-from metamixup.trust.suspects import Suspect, most_suspicious, remarks
+from metamixup.trust.labels import Labels
+from metamixup.trust.memory import WIDE, folded
+from metamixup.trust.suspects import remarks
 
 WARM_UP = 15  # steps before labels are divided: a network that knows nothing cannot judge, one that waits learns them
-FIRST_LOOKS = 2  # at each sample before that: once distrusted, a label that was judged in haste gets no second hearing
 BLENDED_PER_WRONG = 5  # where a label in ten is surely wrong, at least half of the pairs are blended
 PLENTY = 0.4  # where the step's own pass judges this share of its samples, a look need not be at all of them
 PART, FEWEST = 0.25, 32  # the share of the batch that a look is at then, and no fewer samples: BatchNorm needs company
 SMALLEST = 16  # pixels of an image's side: a box hides too much of what smaller ones show
 HEARING = 0.2  # rate of the running share of samples that are judged for nothing
-FEW_AGAIN, MIXED_UP = 100, 0.1  # samples that came up again: enough to tell, and the share with other labels that tells
-PARTS = ("samples", "clean", "division", "balance", "amount")  # of the state, and its numbers
-NUMBERS = ("steps", "ignored", "learned_steps", "square", "looks", "heard", "unmatched")
+PARTS = ("labels", "balance", "amount")  # of the state, and its numbers
+NUMBERS = ("steps", "ignored", "learned_steps", "square", "heard", "unmatched")
 
 
 class Trust(Stage):
@@ -79,13 +75,10 @@ class Trust(Stage):
     ):
         if not 0 < memory <= 1:
             raise ValueError(f"memory lies in (0, 1], not {memory}")
-        self.beta, self.amount, self.balance = Beta(alpha), Amount(settle), Balance()
-        self.samples, self.clean, self.division = PredictionMemory(memory), CleanMemory(memory), Division()
+        self.beta, self.labels, self.amount, self.balance = Beta(alpha), Labels(memory), Amount(settle), Balance()
         self.guesses, self.boxes, self.rebalance = guesses, boxes, rebalance
         self.learned_steps, self.square = 0, 0.0  # square: running mean of squared gains
-        self.looks = 0.0  # at samples, since the labels were divided last
         self.heard = 0.0  # running share of samples that were judged in the step's own pass
-        self.warned = False  # of samples that are mixed up
         self.unmatched = 0  # of them, since the meta set was looked at last
 
     def __call__(
@@ -99,8 +92,7 @@ class Trust(Stage):
     ) -> Mixture:
         if not self.steps:
             self.amount.begin(fragile(model))
-        for memory in (self.samples, self.clean):
-            memory.follow(pairs.labels.device)
+        self.labels.follow(pairs.labels.device)
         due, self.steps = self.due, self.steps + 1
         if self.amount.unsettled and pairs.index is not None and pairs.labelled is None:
             self.amount.epoch.see(world.gathered(pairs.index))
@@ -114,7 +106,7 @@ class Trust(Stage):
             if self.usable(*vars(batch).values(), *([] if meta is None else vars(meta).values())):
                 self._learn_amount(batch, meta, part, len(lam) * world.size())
                 seen = self.learn(self.control.signal(batch), None if meta is None else self.control.signal(meta), part)
-        truth = self.posterior(pairs, seen) if self.distrust else None
+        truth = self.labels.posterior(pairs, seen) if self.distrust else None
         weights = self._class_weights(pairs)
         lam, trust = (self.control.dealt(values, generator) for values in (lam, self._acting(truth, pairs)))
         if pairs.index is not None and pairs.labelled is None:
@@ -150,7 +142,7 @@ class Trust(Stage):
     def pause(self) -> int:
         """From look to look. Half as long until it is known whether labels are wrong, twice as long once little is left
         to learn."""
-        if not self.division.watched:
+        if not self.labels.division.watched:
             return math.ceil(self.every / 2)
         at_rest = self.amount.released and not self.distrust
         return self.every * (2 if at_rest else 1)
@@ -158,13 +150,13 @@ class Trust(Stage):
     @property
     def forgets(self) -> bool:
         """Trust in a sample without an index lasts one step; but there may be nothing to distrust."""
-        return self.distrust > 0 or not self.division.watched
+        return self.distrust > 0 or not self.labels.division.watched
 
     @property
     def distrust(self) -> float:
         """How far distrust acts, in [0, 1]: as far as labels are surely wrong, and it pays. It does where the network
         begins to learn them by heart, or where hardly a right label is distrusted with them."""
-        return self.division.strength * max(self.amount.by_heart, self.division.precise)
+        return self.labels.division.strength * max(self.amount.by_heart, self.labels.division.precise)
 
     def see(self, rate: float) -> None:
         self.amount.see(rate)
@@ -202,12 +194,11 @@ class Trust(Stage):
             return
         assert pairs.index is not None
         rows = (mixture.lam == 1).nonzero()[:, 0]
-        found = Evidence(torch.zeros(len(rows)), logits[rows].float().log_softmax(1))
-        log_p = self.control.signal(found).log_p
-        index = world.gathered(pairs.index[rows])
-        self.samples.learn(index, *map(world.gathered, (folded(log_p), label_columns(pairs.labels[rows]))))
+        said = Evidence(torch.zeros(len(rows)), logits[rows].float().log_softmax(1))
+        told = pairs.index[rows], folded(self.control.signal(said).log_p), label_columns(pairs.labels[rows])
+        index, log_p, labels = map(world.gathered, told)
+        self.labels.learn(index, log_p, labels, looked=1 - PART)  # with the part that is looked at, the whole batch
         self.heard += HEARING * len(index) / (len(mixture.lam) * world.size())
-        self.looks += (1 - PART) * len(index)  # with the part that is looked at, the whole batch
         self.unmatched += len(index)
 
     def learn(self, batch: Evidence, meta: Evidence | None, pairs: Pairs) -> Tensor:
@@ -216,73 +207,47 @@ class Trust(Stage):
         # Every process learns what all of them have seen, so that their memories stay alike.
         index = None if pairs.index is None else world.gathered(pairs.index)
         everyone = world.gathered(log_p)
-        self.samples.learn(index, everyone, world.gathered(labels))
+        self.labels.learn(index, everyone, world.gathered(labels))
         if meta is not None and pairs.meta_labels is not None:
             self._learn_meta(batch, meta, pairs, len(everyone) + self.unmatched)
             self.unmatched = 0
-        self.looks += len(everyone)
         self.learned_steps += 1
-        self._divide(self.samples.size if pairs.labelled is None else self.samples.count)
+        if self.steps >= WARM_UP:
+            self.labels.divide(self.labels.samples.size if pairs.labelled is None else self.labels.samples.count)
         return log_p
 
     def _learn_meta(self, batch: Evidence, meta: Evidence, pairs: Pairs, seen: int) -> None:
         assert pairs.meta_labels is not None
         log_p, labels = world.gathered(folded(meta.log_p)), world.gathered(label_columns(pairs.meta_labels))
-        if pairs.index is None or pairs.meta_index is None:
-            self.clean.learn(None, log_p, labels)
-        else:
-            self.clean.learn_in_turn(world.gathered(pairs.meta_index), log_p, labels, seen, self.samples.count)
+        index = None if pairs.index is None or pairs.meta_index is None else world.gathered(pairs.meta_index)
+        self.labels.learn_clean(index, log_p, labels, seen)
         gain = (batch.gain / self._unit(batch, meta)).nan_to_num(0.0, 0.0, 0.0)
-        distinct = None if pairs.index is None or pairs.meta_index is None else (self.samples.count, self.clean.count)
+        distinct = None if index is None else (self.labels.samples.count, self.labels.clean.count)
         self.balance.learn(pairs.labels, gain, pairs.meta_labels, distinct)
-
-    def _divide(self, numbered: int) -> None:
-        """Once all samples have been looked at twice, and whenever half of them have been again. numbered: how many
-        there are with an index."""
-        room = numbered + len(self.samples.recent_labels)
-        wanted = room * (FIRST_LOOKS if self.division.fit is None else 0.5)
-        if self.steps >= WARM_UP and self.looks >= wanted:
-            log_p, labels = self.samples.known
-            self.division.learn(log_p, labels, self.clean.known)
-            self.looks = 0
-            self._warn_of_mixed_up_samples()
-
-    def _warn_of_mixed_up_samples(self) -> None:
-        again, other = int(self.samples.met_again), int(self.samples.relabelled)
-        if self.warned or again < FEW_AGAIN or other <= MIXED_UP * again:
-            return
-        self.warned = True
-        warnings.warn(
-            f"of {again} samples that came up again {other} had another label than before under the same index, so "
-            "trust is in a muddle of samples. An index is the place of a sample in the whole training set, as "
-            "metamixup.Indexed(dataset) gives it, not in the batch; and batches of a validation set are for the model "
-            "alone, not for the mixer",
-            stacklevel=2,
-        )
 
     def _learn_amount(self, batch: Evidence, meta: Evidence | None, pairs: Pairs, shown: int) -> None:
         """Samples without an index cannot wait: the meta images, which are not trained on, stand for them. Beside
         unlabelled samples nothing tells. shown: how many samples the step has, of which `pairs` may be a part."""
         losses, labels = world.gathered(batch.losses(pairs.labels)), world.gathered(label_columns(pairs.labels))
-        wrong, classes = min(1.0, BLENDED_PER_WRONG * self.distrust * self.division.share), batch.log_p.shape[1]
+        wrong, classes = min(1.0, BLENDED_PER_WRONG * self.distrust * self.labels.division.share), batch.log_p.shape[1]
         if pairs.index is not None and pairs.labelled is None:
             index = world.gathered(pairs.index)
-            self.samples.make_room(index, columns := min(classes, WIDE))
-            waiting, (_, met) = self.amount.waits(index), self.samples.of(index, columns)
+            self.labels.samples.make_room(index, columns := min(classes, WIDE))
+            waiting, (_, met) = self.amount.waits(index), self.labels.samples.of(index, columns)
             chosen = (met & ~waiting, waiting, ~met & ~waiting)
             trained, waits, new = ((losses[rows], labels[rows]) for rows in chosen)
             look = Look(
                 trained,
                 waits,
                 new,
-                known=self.samples.size,
-                indices=len(self.samples.visits),
-                met=self.samples.count,
+                known=self.labels.samples.size,
+                indices=len(self.labels.samples.visits),
+                met=self.labels.samples.count,
                 batch=shown,
                 steps=self.steps,
                 classes=classes,
                 wrong=wrong,
-                watched=self.division.watched,
+                watched=self.labels.division.watched,
             )
             anew = self.amount.learn(look)
         elif meta is not None and pairs.meta_labels is not None and pairs.labelled is None:
@@ -302,32 +267,6 @@ class Trust(Stage):
         self.square += (square - self.square) * max(0.05, 1 / (self.learned_steps + 1))
         return max(self.square, 1e-24) ** 0.5
 
-    def posterior(self, pairs: Pairs, seen: Tensor | None = None) -> Tensor | None:
-        """P(true class | sample, label), (B, K); the label itself for a sample that has not been judged. None while
-        labels are not divided.
-
-        seen: (≤ B, K) predictions for the first samples, used where they come without an index.
-        """
-        if self.division.fit is None:
-            return None
-        columns = label_columns(pairs.labels)
-        log_p = pairs.labels.new_zeros(len(columns), min(pairs.labels.shape[1], WIDE), dtype=torch.float32)
-        judged = torch.zeros(len(columns), dtype=torch.bool, device=columns.device)
-        if pairs.index is not None:
-            log_p, judged = self.samples.of(pairs.index, log_p.shape[1])
-        elif seen is not None:
-            finite = seen.isfinite().all(1)
-            log_p[: len(seen)], judged[: len(seen)] = torch.where(finite[:, None], seen, 0), finite
-        label = one_hot(columns, log_p.shape[1]).to(log_p)
-        return torch.where(judged[:, None], self.division.posterior(log_p, columns), label)
-
-    def trust(self, pairs: Pairs, seen: Tensor | None = None) -> Tensor:
-        """(B,) the probability that each label is right; 1 for a sample that has not been judged."""
-        truth = self.posterior(pairs, seen)
-        if truth is None:
-            return torch.ones(len(pairs.labels), device=pairs.partner.device)
-        return truth.gather(1, label_columns(pairs.labels)[:, None])[:, 0]
-
     def _acting(self, truth: Tensor | None, pairs: Pairs) -> Tensor:
         """Trust as far as it may act, (B,)."""
         if truth is None:
@@ -335,18 +274,7 @@ class Trust(Stage):
         return 1 - self.distrust * (1 - truth.gather(1, label_columns(pairs.labels)[:, None])[:, 0])
 
     def trust_of(self, index: Tensor) -> Tensor:
-        """(n,) the probability that the labels of these training samples are right; 1 for one that was not judged."""
-        if self.division.fit is None or not len(self.samples.visits):
-            return torch.ones(len(index), device=index.device)
-        asked = index.to(self.samples.visits.device)
-        log_p, judged = self.samples.of(asked, self.samples.log_p.shape[1])
-        labels = self.samples.labels[torch.where(judged, asked, 0)]
-        right = self.division.posterior(log_p, labels).gather(1, labels[:, None])[:, 0]
-        return torch.where(judged, right, 1.0).to(index.device)
-
-    def suspects(self, k: int) -> list[Suspect]:
-        """The k training samples whose labels are most likely wrong, the worst first."""
-        return most_suspicious(self.samples, self.division, k)
+        return self.labels.trust_of(index)
 
     def _class_weights(self, pairs: Pairs) -> Tensor:
         """(B,) 1 until the learning rate has fallen."""
@@ -355,8 +283,7 @@ class Trust(Stage):
         return pairs.labels.float() @ self.balance.weights(1 - self.amount.settling.left).to(pairs.labels.device)
 
     def classes_in(self, state: dict[str, Any], classes: int) -> int | None:
-        predictions = [state[name][kind] for name in ("samples", "clean") for kind in ("log_p", "recent_log_p")]
-        columns = {table.shape[1] for table in predictions if len(table)} - {min(classes, WIDE)}
+        columns = self.labels.columns_in(state["labels"]) - {min(classes, WIDE)}
         counted = {len(state["balance"]["seen"])} - {0, classes}
         return next(iter(counted | columns), None)
 
@@ -364,7 +291,7 @@ class Trust(Stage):
         return self.amount.records()
 
     def remarks(self) -> list[str]:
-        return remarks(self.division, self.distrust, self.samples.ignored + self.clean.ignored)
+        return remarks(self.labels.division, self.distrust, self.labels.samples.ignored + self.labels.clean.ignored)
 
     def state_dict(self) -> dict[str, Any]:
         parts = {name: getattr(self, name).state_dict() for name in PARTS}

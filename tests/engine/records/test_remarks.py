@@ -63,7 +63,7 @@ def test_what_is_said(lines, about, told):
 def test_a_policy_that_distrusted_nothing_or_lost_predictions_says_so():
     stage = Trust()
     assert stage.remarks() == ["the policy found no labels to distrust"]
-    stage.samples.ignored = 3
+    stage.labels.samples.ignored = 3
     assert "3 predictions were not finite" in stage.remarks()[1]
 
 
