@@ -4,6 +4,7 @@ import ast
 import errno
 import json
 import os
+import resource
 import signal
 import time
 from pathlib import Path
@@ -40,6 +41,19 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path, monkeyp
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("write", [write_atomically, append])
+def test_a_full_disk_is_told_with_the_file_that_was_written(tmp_path, write):
+    """A limit on the size of files fails as a full disk does: in the writing, which knows no name."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as told:
+            write(tmp_path / "summary.json", bytes(2000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert told.value.filename == str(tmp_path / "summary.json")
 
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE, errno.EFBIG, errno.EACCES])

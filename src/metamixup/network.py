@@ -2,8 +2,9 @@
 
 import weakref
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from threading import RLock
 from typing import Any
 
@@ -64,7 +65,20 @@ def _full_range() -> AbstractContextManager[object]:
     return torch.autocast("cuda", enabled=False) if half else nullcontext()
 
 
-_classifiers: weakref.WeakKeyDictionary[nn.Module, str | None] = weakref.WeakKeyDictionary()
+Classifiers = MutableMapping[nn.Module, str | None]  # the layer that each of some models ends in, as far as looked for
+_everyones: Classifiers = weakref.WeakKeyDictionary()
+_classifiers: ContextVar[Classifiers] = ContextVar("classifiers", default=_everyones)
+
+
+@contextmanager
+def knowing(classifiers: Classifiers) -> Iterator[None]:
+    """Layers are looked up in `classifiers` alone while this is open, and what is found is kept there: of a model with
+    several heads each loss ends in another one."""
+    before = _classifiers.set(classifiers)
+    try:
+        yield
+    finally:
+        _classifiers.reset(before)
 
 
 def find_classifier(model: nn.Module, forward: Callable[[Net], Tensor]) -> str | None:
@@ -73,9 +87,10 @@ def find_classifier(model: nn.Module, forward: Callable[[Net], Tensor]) -> str |
 
     forward: calls the network that it is given on some inputs, for its logits or for a loss of them.
     """
-    if model not in _classifiers or not _still_there(model, _classifiers[model]):
-        _classifiers[model] = _searched(model, forward)
-    return _classifiers[model]
+    known = _classifiers.get()
+    if model not in known or not _still_there(model, known[model]):
+        known[model] = _searched(model, forward)
+    return known[model]
 
 
 def classifier_name(model: nn.Module, forward: Callable[[Net], Tensor] | None = None) -> str:
@@ -85,7 +100,7 @@ def classifier_name(model: nn.Module, forward: Callable[[Net], Tensor] | None = 
     if forward is not None and linears:
         linears = [name for name in (find_classifier(model, forward),) if name is not None]
     elif known_classifier(model) is not None:
-        linears = [str(_classifiers[model])]
+        linears = [str(_classifiers.get()[model])]
     if not linears:
         raise UserError(
             f"{type(model).__name__} has no linear layer that it ends in, which estimator 'head', AdaMixUp, "
@@ -102,13 +117,14 @@ def classifier_name(model: nn.Module, forward: Callable[[Net], Tensor] | None = 
 
 def known_classifier(model: nn.Module) -> nn.Module | None:
     """The linear layer that it ends in, where that has been looked for."""
-    name = _classifiers.get(model)
+    name = _classifiers.get().get(model)
     return model.get_submodule(name) if name is not None and _still_there(model, name) else None
 
 
 def ends_otherwise(model: nn.Module) -> bool:
     """Has a linear layer that it ends in been looked for in vain?"""
-    return model in _classifiers and _classifiers[model] is None
+    known = _classifiers.get()
+    return model in known and known[model] is None
 
 
 def _still_there(model: nn.Module, name: str | None) -> bool:

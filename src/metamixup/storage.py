@@ -53,24 +53,35 @@ def read_record(path: Path, encoding: str = "utf-8", errors: str = "strict") -> 
     return io.TextIOWrapper(content, encoding=encoding, errors=errors).read()
 
 
+@contextmanager
+def _named_in_errors(path: Path) -> Iterator[None]:
+    """A full disk does not say in which file it ended; that of a temporary one would say little."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """All of it or nothing, also when the power goes: temporary file, fsync, rename, fsync of the folder."""
     temporary = path.with_name(TEMPORARY.format(name=path.name, process=os.getpid()))
-    temporary.unlink(missing_ok=True)
-    try:
-        with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with _named_in_errors(path):
+        temporary.unlink(missing_ok=True)
+        try:
+            with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -124,7 +135,7 @@ def finite(value: Any) -> Any:
 
 def append(path: Path, content: bytes) -> None:
     """Add to the end of a file, and return when it is on disk."""
-    with open_log(path) as file:
+    with _named_in_errors(path), open_log(path) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -145,7 +145,8 @@ def test_a_disk_that_fails_is_told(tmp_path, monkeypatch, capsys, number):
             patch.setattr(os, "fsync", failing)
             assert run([*given, "--out", str(tmp_path / str(written))]) == code
         told = capsys.readouterr().err
-        assert os.strerror(number) in told
+        assert f": {os.strerror(number)}" in told
+        assert f"error: {tmp_path / str(written)}/" in told
         assert "Traceback" not in told
 
 

@@ -71,6 +71,16 @@ def test_says_what_is_wrong(folder, tmp_path, monkeypatch, capsys):
         export_run(folder, "pt2", Path(tmp_path / "other.pt2"))
 
 
+@pytest.mark.parametrize("to", ["notes.txt/model.onnx", "models", "carded/model.onnx"])
+def test_a_place_that_cannot_be_written_is_told_before_the_work(to, folder, tmp_path, monkeypatch, capsys):
+    (tmp_path / "notes.txt").write_text("a file, no folder")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "carded" / "MODEL_CARD.md").mkdir(parents=True)
+    monkeypatch.setattr(exporting, "deployed", lambda *_: pytest.fail("the work was begun"))
+    assert run(["export", str(folder.root), "--format", "onnx", "--to", str(tmp_path / to)]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
 def test_the_file_may_have_any_name(folder, tmp_path, capsys):
     assert run(["export", str(folder.root), "--to", str(tmp_path / "weights")]) == 0
     assert 'load_file("weights")' in (tmp_path / "MODEL_CARD.md").read_text(encoding="utf-8")

@@ -1,8 +1,10 @@
 import importlib
 import json
 import os
+import re
 
 import pytest
+from data.formats import write_photos
 
 import metamixup.cli
 from metamixup.cli import run
@@ -114,7 +116,24 @@ def test_evaluate_repeats_the_summary(trained, capsys):
     summary = json.loads((trained / "summary.json").read_text())
     assert scores == {key: summary[key] for key in scores}
     assert run(["evaluate", str(trained)]) == 0
-    assert "test_ece" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "test_ece" in told
+    assert "test_error_top5" in told
+
+
+def test_that_one_of_five_classes_is_among_the_first_five_is_not_told(tmp_path, capsys):
+    write_photos(tmp_path / "photos", ("a", "b", "c", "d", "e"), count=4, width=16, height=16)
+    out = str(tmp_path / "run")
+    assert run(["train", "--data", str(tmp_path / "photos"), "--model", "cnn-bn", "--epochs", "1", "--out", out]) == 0
+    assert run(["evaluate", out]) == 0
+    assert run(["export", out]) == 0
+    assert run(["report", out]) == 0
+    card, page = (tmp_path / "run" / name for name in ("export/MODEL_CARD.md", "page.html"))
+    told = capsys.readouterr().out + card.read_text() + page.read_text()
+    assert "test_nll" in told
+    assert not re.search("top.?5", told)
+    assert run(["evaluate", out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["test_error_top5"] == 0  # records are whole
 
 
 def test_the_share_of_blends_is_recorded(trained):

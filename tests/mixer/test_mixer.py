@@ -580,3 +580,28 @@ def test_no_batch_stays_alive_in_the_mixer():
     del x, mixed
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("width", [4, 5])
+@pytest.mark.parametrize("policy", ["trust", "learned", "persistent"])
+def test_two_mixers_on_two_heads_are_as_each_is_alone(policy, width):
+    """The model stays as it is here, so one mixer must not see that there is another."""
+    torch.manual_seed(0)
+    model, (x, y), other = TwoHeads(width), batch(24, 6), torch.randint(0, width, (24,))
+
+    def mixer(head: int) -> MetaMixUp:
+        labels, classes = ((y, 4), (other, width))[head]
+        loss = lambda outputs, targets: cross_entropy(outputs[head], targets)  # noqa: E731
+        return MetaMixUp(model, classes, meta=(x, labels), lr=0.1, policy=policy, loss=loss)
+
+    def steps(*heads: int) -> list[torch.Tensor]:
+        mixers, blends = {head: mixer(head) for head in heads}, []
+        for _ in range(4):
+            for head, one in mixers.items():
+                mixed = one(x, (y, other)[head], torch.arange(24))
+                model(mixed.x)
+                blends += [mixed.x, mixed.y] if head == heads[-1] else []
+        return blends
+
+    for alone, beside in ((steps(1), steps(0, 1)), (steps(0), steps(1, 0))):
+        assert all(torch.equal(a, b) for a, b in zip(alone, beside, strict=True))

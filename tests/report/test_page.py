@@ -1,7 +1,9 @@
 import base64
 import json
 import re
+import shlex
 import shutil
+from pathlib import Path
 
 import pytest
 from invented import write_run
@@ -153,14 +155,18 @@ def test_the_page_opens_with_what_people_ask_first(whole):
     assert "Either the model is mistaken, or the label is wrong." in html
     assert "3 training labels look wrong to the policy" in html
     assert "<code>b/&lt;x&gt;.png</code>" in html
-    assert f"metamixup audit {whole.name} --page" in html
+    assert f"metamixup audit {whole} --page" in html
 
 
-def test_commands_on_the_page_can_be_copied(whole, tmp_path):
-    run = shutil.copytree(whole, tmp_path / "my run")
-    context = run_context(read_run(run))
-    assert context["audit"] == "metamixup audit 'my run' --page"
-    assert context["command"] == "metamixup train --config 'my run'/config.toml"
+def test_commands_on_the_page_can_be_copied_into_any_folder(whole, tmp_path, monkeypatch):
+    shutil.copytree(whole, tmp_path / "runs" / "my run")
+    monkeypatch.chdir(tmp_path)
+    context = run_context(read_run(Path("runs") / "my run"))
+    monkeypatch.chdir("/")
+    _, _, folder, page = shlex.split(context["audit"])
+    assert (Path(folder), page) == (tmp_path / "runs" / "my run", "--page")
+    *_, config = shlex.split(context["command"])
+    assert Path(config).samefile(tmp_path / "runs" / "my run" / "config.toml")
 
 
 def test_sliders_start_where_there_is_something_to_see():

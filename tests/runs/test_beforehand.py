@@ -6,21 +6,23 @@ import shlex
 import shutil
 from types import SimpleNamespace
 
+import pytest
 import torch
 from data.formats import write_photos
 
 from metamixup.cli import run
 from metamixup.data import DataSet, ImageSet
+from metamixup.data.folder.tree import scan
 from metamixup.runs.beforehand import told_before
 from metamixup.settings.resolve import resolve
 
 
-def said(classes, tested, unlabelled=False, read=False) -> str:
+def said(classes, tested, unlabelled=False, read=False, data="digits") -> str:
     part = ImageSet(torch.zeros(len(tested), 1, 4, 4, dtype=torch.uint8), torch.tensor(tested))
     found = DataSet("toy", part, part, tuple(classes), (0.5,), (0.2,), part if unlabelled else None)
     stream = object() if read else None
     training = SimpleNamespace(about={"labels": 3}, stage=SimpleNamespace(learned=False), unlabelled=stream)
-    return "\n".join(told_before(resolve({"data": "digits"}), training, found))
+    return "\n".join(told_before(resolve({"data": data}), training, found))
 
 
 def test_classes_that_only_case_tells_apart_are_named():
@@ -79,3 +81,34 @@ def test_a_run_tells_of_test_images_that_it_is_trained_on_and_of_images_that_it_
     checked = capsys.readouterr().out
     assert f"in the test set and in the training set: {count}\n" in checked
     assert "not used, since they belong to no class or part: 6\n" in checked
+
+
+INNER = ("animals/cat", "animals/dog", "things/ship", "things/truck")
+
+
+@pytest.mark.parametrize("above", ["", "train/"])
+def test_folders_that_may_have_been_meant_as_classes_are_told(tmp_path, above):
+    write_photos(tmp_path, tuple(above + name for name in INNER), count=2)
+    text = said(["animals", "things"], [0, 1], data=str(tmp_path))
+    assert text == (
+        "the classes are 'animals', 'things'; all their images lie in 4 folders within them (as animals/cat): if those "
+        f"are the classes, move them up into {(tmp_path / above)}, in place of the folders that hold them"
+    )
+    for name in INNER:
+        (tmp_path / above / name).rename(tmp_path / above / name.partition("/")[2])
+    for name in ("animals", "things"):
+        (tmp_path / above / name).rmdir()
+    assert scan(tmp_path).classes == ("cat", "dog", "ship", "truck")
+    assert "within them" not in said(["cat", "dog", "ship", "truck"], [0, 1, 2, 3], data=str(tmp_path))
+
+
+@pytest.mark.parametrize("also", [("things",), ("things/ship",)])
+def test_subfolders_are_allowed_where_another_class_has_none_to_choose_from(tmp_path, also):
+    write_photos(tmp_path, ("animals/cat", "animals/dog", *also), count=2)
+    assert said(["animals", "things"], [0, 1], data=str(tmp_path)) == ""
+
+
+def test_images_of_a_class_beside_its_subfolders_are_its_own(tmp_path):
+    write_photos(tmp_path, ("animals", "things", *INNER), count=2)
+    (tmp_path / "animals" / "empty").mkdir()
+    assert said(["animals", "things"], [0, 1], data=str(tmp_path)) == ""

@@ -12,14 +12,18 @@ def evaluate(
     data_dir: Annotated[str | None, typer.Option(help="Where data files lie now, if they have moved.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Score the weights of a run on the test set: top-1 and top-5 error, NLL and ECE."""
+    """Score the weights of a run on the test set: error, that of the first five answers (of six classes or more), NLL
+    and ECE."""
     from metamixup.engine.records.run_folder import RunFolder
+    from metamixup.engine.records.summary_check import worth_telling
     from metamixup.runs.run import evaluate_run
     from metamixup.storage import as_json
 
-    scores = evaluate_run(RunFolder(out), data_dir, data)
+    folder = RunFolder(out)
+    scores = evaluate_run(folder, data_dir, data)
     if json_:
         print(as_json(scores).decode())
         return
-    for name, value in scores.items():
+    summary = folder.read_summary() if folder.finished else {}
+    for name, value in worth_telling(scores, len(summary.get("classes", []))).items():
         print(f"{name:<16} {value:.4f}")

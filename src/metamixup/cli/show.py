@@ -11,7 +11,7 @@ from metamixup.cli.output import printable
 from metamixup.cli.sparkline import sparkline
 from metamixup.engine.records.progress import Bars, Listener, PlainLines
 from metamixup.engine.records.run_folder import RunFolder
-from metamixup.engine.records.summary_check import is_number
+from metamixup.engine.records.summary_check import is_number, worth_telling
 from metamixup.storage import read_record
 
 WIDTH = 40
@@ -37,9 +37,8 @@ def show_summary(summary: dict[str, Any], folder: RunFolder) -> None:
 
     about = {key: summary.get(key, "?") for key in ("method", "data", "model")}
     table = Table(title=Text(printable("{method} on {data} ({model})".format(**about))), title_justify="left")
-    shown = {key: name for key, name in SCORES.items() if summary.get(key) is not None}
-    if len(summary.get("classes", [])) <= 5:
-        shown.pop("test_error_top5", None)
+    telling = worth_telling(SCORES, len(summary.get("classes", [])))
+    shown = {key: name for key, name in telling.items() if summary.get(key) is not None}
     for name in ("", *shown.values()):
         table.add_column(name, justify="right" if name else "left")
     table.add_row("last epoch", *_row(summary, shown))

@@ -20,7 +20,17 @@ from metamixup.mixer.mixed import Mixed, outputs
 from metamixup.mixing import Mixture, Pairs, own_partners, soft_cross_entropy, soft_labels
 from metamixup.mixing.at import BlendPoint
 from metamixup.mixing.blendable import LossFunction, is_cross_entropy, require_blendable
-from metamixup.network import Net, NextPass, alone_with, classifier_name, ends_otherwise, known_classifier, logits_of
+from metamixup.network import (
+    Classifiers,
+    Net,
+    NextPass,
+    alone_with,
+    classifier_name,
+    ends_otherwise,
+    knowing,
+    known_classifier,
+    logits_of,
+)
 from metamixup.policy import Policy
 from metamixup.trust import Suspect, Trust
 
@@ -92,6 +102,7 @@ class MetaMixUp:
         self.generator = torch.Generator().manual_seed(seed)
         self._checked = loss is soft_cross_entropy
         self._warned = False  # of inputs that cannot be blended
+        self._classifiers: Classifiers = {}  # its own, since another mixer of the model may be there for another head
         self._next_pass: NextPass | None = None
         self._unheard = 0  # passes in a row that were not on the very inputs that were given out
 
@@ -113,6 +124,10 @@ class MetaMixUp:
         lr: as in the constructor.
         """
         batch, meta = batches.arranged(x, y, more, index, meta_index)
+        with knowing(self._classifiers):
+            return self._mixed(batch, meta, lr)
+
+    def _mixed(self, batch: Samples, meta: Samples | None, lr: float | Optimizer | None) -> Mixed:
         x = batches.taken_by(self.model, batch.x)
         n = batches.size_of(x)
         targets = self._targets(batch.y, x)
@@ -211,7 +226,7 @@ class MetaMixUp:
                 f"inputs of {others[0].dtype} cannot be blended: of each pair the first sample's are kept, though its "
                 "label is blended. If they tell of the class, blend where all inputs have come together: give mix_at "
                 "'features' or the name of that module",
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _loss(self, found: Any, targets: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ MOST_OTHER_CHARTS = 6
 def run_context(records: Records) -> dict[str, Any]:
     """All that the template and its scripts need; sections without records are empty and left out."""
     lambdas, predictions = lambda_parts(records), prediction_parts(records)
-    charts, folder = _charts(records), shlex.quote(records.path.name)
+    charts, folder = _charts(records), records.path.absolute()  # pages are read from anywhere
     data = {"epochs": [line["epoch"] for line in records.metrics], "charts": charts}
     return {
         "kind": "run",
@@ -48,8 +48,8 @@ def run_context(records: Records) -> dict[str, Any]:
         "charts": charts,
         "epoch_table": _epoch_table(records),
         "settings": _settings(records.settings),
-        "audit": f"metamixup audit {folder} --page",
-        "command": f"metamixup train --config {folder}/config.toml" if records.settings else "",
+        "audit": f"metamixup audit {shlex.quote(str(folder))} --page",
+        "command": f"metamixup train --config {shlex.quote(str(folder / 'config.toml'))}" if records.settings else "",
         **{k: v for part in (lambdas, predictions) for k, v in part.items() if k != "data"},
         "data": data | lambdas["data"] | predictions["data"],
     }

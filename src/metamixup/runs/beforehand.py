@@ -7,8 +7,8 @@ from pathlib import Path
 
 from metamixup.data import DataSet, known_data
 from metamixup.data.check import copies
-from metamixup.data.folder.files import kinds_of
-from metamixup.data.folder.tree import left_out, of_no_class
+from metamixup.data.folder.files import kinds_of, readable
+from metamixup.data.folder.tree import inner_folders, left_out, of_no_class
 from metamixup.engine.training import Training
 from metamixup.settings.schema import Settings
 
@@ -19,10 +19,8 @@ def told_before(settings: Settings, training: Training, found: DataSet) -> Itera
     root, budget, labels = Path(settings.data), settings.ssl.labels, training.about["labels"]
     if settings.data in known_data() and root.is_dir():
         yield f"{settings.data!r} is the data set of that name (metamixup data ls); the folder here is --data ./{root}"
-    if root.is_absolute() and root.is_dir() and (others := left_out(root)):
-        yield f"left out, since only JPEG, PNG and WebP are read: {kinds_of(others)} (as {others[0]})"
-    if root.is_absolute() and root.is_dir() and (others := of_no_class(root)):
-        yield f"images that are not used, since they belong to no class or part: {len(others)} (as {others[0]})"
+    if root.is_absolute() and root.is_dir():
+        yield from _of_folder(root, found.classes)
     yield from _names_alike(found.classes)
     yield from _untested(found)
     yield from seen_before(settings, found)
@@ -33,6 +31,20 @@ def told_before(settings: Settings, training: Training, found: DataSet) -> Itera
         yield (
             "no clean images were given: labels are judged by the network's own predictions, as if most of each class "
             "were right; to vouch for some images of each class give --meta FOLDER"
+        )
+
+
+def _of_folder(root: Path, classes: tuple[str, ...]) -> Iterator[str]:
+    if others := left_out(root):
+        yield f"left out, since only JPEG, PNG and WebP are read: {kinds_of(others)} (as {others[0]})"
+    if others := of_no_class(root):
+        yield f"images that are not used, since they belong to no class or part: {len(others)} (as {others[0]})"
+    if inner := inner_folders(root):
+        above, first = inner[0].parent.parent, readable(f"{inner[0].parent.name}/{inner[0].name}")
+        yield (
+            f"the classes are {_named([repr(name) for name in classes])}; all their images lie in {len(inner)} folders "
+            f"within them (as {first}): if those are the classes, move them up into {readable(str(above))}, in place "
+            "of the folders that hold them"
         )
 
 
@@ -69,8 +81,12 @@ def _untested(found: DataSet) -> Iterator[str]:
     tested = found.test.labels.bincount(minlength=found.num_classes)
     names = [repr(name) for name, count in zip(found.classes, tested.tolist(), strict=True) if not count]
     if names and len(found.test):
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         yield (
-            f"no test image of {', '.join(names[:NAMED])}{more}: the error says nothing of so few images; "
+            f"no test image of {_named(names)}: the error says nothing of so few images; "
             "give five or more of each class, or a folder test/"
         )
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"

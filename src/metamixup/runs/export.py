@@ -21,7 +21,7 @@ from metamixup.runs.predict import Inputs, read_inputs
 from metamixup.runs.saved import load_weights
 from metamixup.settings.build import model_for
 from metamixup.settings.config import read_config
-from metamixup.storage import make_folder, write_output
+from metamixup.storage import check_output, make_folder, write_output
 
 TOLERANCE = 1e-5
 Answer = Callable[[Tensor], Tensor]  # what the written bytes answer to pixels
@@ -63,6 +63,9 @@ def export_run(folder: RunFolder, form: str, to: Path | None = None) -> Exported
     if missing:
         raise UserError(f"{folder.summary} lacks {', '.join(missing)}, which the model card tells")
     inputs, path = read_inputs(folder), to or make_folder(folder.root / "export") / f"model.{form}"
+    card = path.with_name("MODEL_CARD.md")
+    for file in (path, card):
+        check_output(file)
     model = deployed(folder, inputs)
     pixels = torch.rand(4, *inputs.shape, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -70,7 +73,6 @@ def export_run(folder: RunFolder, form: str, to: Path | None = None) -> Exported
         difference = max(_difference(model(x), answer(x)) for x in (pixels, pixels[:1]))
     if not difference <= TOLERANCE:
         raise UserError(f"the {form} form does not agree with the original: its logits differ by {difference:.1e}")
-    card = path.with_name("MODEL_CARD.md")
     write_output(path, content)
     write_output(card, model_card(summary, read_config(folder.config), path, form, difference))
     return Exported(path, card, difference)

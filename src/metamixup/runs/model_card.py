@@ -6,6 +6,7 @@ from typing import Any
 
 import tomli_w
 
+from metamixup.engine.records.summary_check import worth_telling
 from metamixup.settings.schema import Settings
 
 NEEDED = ("model", "data", "method", "version", "images", "input", "classes", "parameters")  # of the summary
@@ -47,7 +48,8 @@ def _scores(summary: dict[str, Any]) -> str:
         "test_nll": "negative log-likelihood",
         "test_ece": "expected calibration error, %",
     }
-    rows = [f"| {name} | {summary[key]:.4g} |" for key, name in known.items() if summary.get(key) is not None]
+    telling = worth_telling(known, len(summary["classes"]))
+    rows = [f"| {name} | {summary[key]:.4g} |" for key, name in telling.items() if summary.get(key) is not None]
     return "\n".join(["| on the test set | |", "|---|---|", *rows])
 
 

@@ -122,5 +122,21 @@ def of_no_class(root: Path) -> list[str]:
     return [_shown(path, root) for path in sorted(rest) if path.relative_to(root).parts[0] not in runs]
 
 
+def inner_folders(root: Path) -> list[Path]:
+    """The folders within the classes that may have been meant as the classes: no class has an image of its own, and
+    each has two or more folders with images."""
+    try:
+        inner = [_sharing_out(folder) for folder in layout_of(root).classes]
+    except OSError:  # where it matters, `scan` tells
+        return []
+    return [folder for folders in inner for folder in folders] if min(map(len, inner)) > 1 else []
+
+
+def _sharing_out(folder: Path) -> list[Path]:
+    """The folders that all images of a class lie in; none where some lie beside them."""
+    first = {folder / file.path.relative_to(folder).parts[0] for file in files_of(folder, -1)}
+    return sorted(first) if all(place.is_dir() for place in first) else []
+
+
 def _shown(path: Path, root: Path) -> str:
     return readable(path.relative_to(root).as_posix())

@@ -1,7 +1,7 @@
 """Is a summary.json one of ours? A run folder may be handed over, and its summary written by anybody."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
 LARGEST_INPUT = 2**27  # values of one image
@@ -21,6 +21,11 @@ def summary_problem(found: Any) -> str | None:
         return "it has no test_error"
     wrong = (key for key, fits in KNOWN.items() if key in found and not fits(found[key]))
     return next((f"its {key} is {str(found[key])[:40]!r}" for key in wrong), None)
+
+
+def worth_telling(by_score: Mapping[str, Any], classes: int) -> dict[str, Any]:
+    """What people are shown of the scores: of five classes the right one is always among the first five."""
+    return {score: value for score, value in by_score.items() if classes > 5 or not score.endswith("error_top5")}
 
 
 def _text(value: Any) -> bool:
