@@ -133,9 +133,9 @@ def trusting(folder):
     run.model.insert(1, nn.BatchNorm1d(8))
     folder.mkdir(exist_ok=True)
     summary = train(run, RunFolder(folder), Runtime(1))
-    trust = run.stage
+    labels = run.stage.labels
     state = {f"model.{k}": v for k, v in run.model.state_dict().items()}
-    return {**state, "log_p": trust.labels.samples.log_p, "clean": trust.labels.clean.log_p, "error": summary["test_error"]}
+    return {**state, "log_p": labels.samples.log_p, "clean": labels.clean.log_p, "error": summary["test_error"]}
 
 
 def evaluation() -> EvaluationSet:

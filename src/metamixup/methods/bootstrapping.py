@@ -23,7 +23,7 @@ class Bootstrapping(Remembering):
     def __init__(self, start: float = 105 / 300):
         super().__init__()
         self.start = start
-        self.betas = torch.zeros(0)  # (2, 3): α, β and weight of the two components, the low losses first
+        self.betas = torch.zeros(0, 0)  # (2, 3): α, β and weight of the two components, the low losses first
         self.range = (0.0, 1.0)  # of losses
 
     def prepare(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Batch:

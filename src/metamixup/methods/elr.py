@@ -19,6 +19,7 @@ class ELR(Remembering):
     def __init__(self, weight: float = 3.0, memory: float = 0.7):
         super().__init__()
         self.weight, self.beta = weight, memory
+        self.memory = torch.zeros(0, 0)  # rows: a checkpoint of it has this form
 
     def prepare(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Batch:
         assert batch.index is not None
