@@ -61,13 +61,16 @@ def test_links_are_followed_but_not_in_circles_nor_to_other_classes(tmp_path):
     assert found == ["cat/0.png", "cat/1.png", "cat/more/0.png", "dog/0.png", "dog/1.png"]
 
 
-def test_a_link_that_leads_nowhere_is_an_image_that_cannot_be_used(tmp_path):
-    """Tools that keep large files elsewhere leave such links where a file was not fetched."""
+@pytest.mark.parametrize("name", ["gone.png", "more photos", "gone.heic"])
+def test_a_link_that_leads_nowhere_is_an_image_that_cannot_be_used(tmp_path, name):
+    """Tools that keep large files elsewhere leave such links where a file, or a folder, was not fetched."""
     write_photos(tmp_path, count=4)
-    gone = tmp_path / "cat" / "gone.png"
-    gone.symlink_to(tmp_path / "nowhere.png")
+    gone = tmp_path / "cat" / name
+    gone.symlink_to(tmp_path / "nowhere")
     assert gone in [file.path for file in scan(tmp_path).train]
-    assert "is not there (a link that leads nowhere" in check_folder(tmp_path).damaged[gone]
+    found = check_folder(tmp_path)
+    assert "is not there (a link that leads nowhere" in found.damaged[gone]
+    assert not found.left_out
 
 
 def test_folders_may_lie_deeper_than_calls_may(tmp_path):
