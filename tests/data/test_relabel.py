@@ -80,6 +80,12 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path, found, name, content, to
         read_labels(str(tmp_path / name), found)
 
 
+def test_of_many_classes_five_are_named(tmp_path, found):
+    (tmp_path / "a.csv").write_text("file,label\ntrain/1,dog\n")
+    with pytest.raises(DataError, match="known: n00, n01, n02, n03, n04 and 995 more$"):
+        read_labels(str(tmp_path / "a.csv"), replace(found, classes=tuple(f"n{k:02}" for k in range(1000))))
+
+
 def test_archives_that_do_not_fit_are_refused(tmp_path, found):
     np.savez(tmp_path / "short.npz", y=np.zeros(5, int))
     with pytest.raises(DataError, match=r"5 labels, but .* has 12"):

@@ -31,6 +31,7 @@ RANDOM = "random"
 OF_AN_AUDIT = {"likely", "p(wrong)"}  # columns of its list, which begins with the most suspicious images
 NUMBER = re.compile(r"-?\d{1,18}")
 UNCHANGED = -1
+NAMED = 5  # classes of one message: there may be thousands
 
 
 def read_labels(path: str, found: DataSet) -> Tensor:
@@ -133,7 +134,7 @@ class _Classes:
         if label is None and NUMBER.fullmatch(name):
             label = self.by_number.get(str(int(name)))
         if label is None:
-            hint = meant(row.label, self.by_name)
+            hint = meant(row.label, self.by_name, NAMED)
             raise DataError(f"{path}, line {row.line}: {row.label!r} is none of the classes; {hint}")
         return label
 
