@@ -105,15 +105,15 @@ def _table(path: Path, found: DataSet) -> list[tuple[str, int, int]]:
 
 
 def _place(path: Path, row: Row, known: ImageNames) -> Place:
-    place = known.find(row.file)
-    if place is None and row.file in known.shared:
+    places = known.find(row.file)
+    if len(places) > 1:
         raise DataError(
-            f"{path}, line {row.line}: {row.file!r} may be any of several images, whose names differ in "
-            "characters that cannot be shown; rename these files"
+            f"{path}, line {row.line}: {row.file!r} may be any of {len(places)} images, whose names cannot be told "
+            "apart as they are shown; rename these files"
         )
-    if place is None:
+    if not places:
         raise DataError(f"{path}, line {row.line}: {row.file!r} is no training or test image")
-    return place
+    return places[0]
 
 
 class _Classes:
