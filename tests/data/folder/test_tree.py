@@ -152,16 +152,16 @@ def test_files_that_are_not_read_are_named(tmp_path):
 
 def test_images_of_no_class_are_named(tmp_path):
     write_photos(tmp_path, count=1)
-    assert of_no_class(tmp_path) == []
+    assert of_no_class(scan(tmp_path)) == []
     write_photos(tmp_path, ("runs/one", "meta/cat", "unlabelled"), count=1)
     (tmp_path / "runs" / "one" / "config.toml").touch()
     (tmp_path / "meta" / "loose.png").write_bytes(b"x")
     (tmp_path / "loose.png").write_bytes(b"x")
-    assert of_no_class(tmp_path) == ["loose.png", "meta/loose.png"]
+    assert of_no_class(scan(tmp_path)) == ["loose.png", "meta/loose.png"]
 
 
 def test_so_are_those_of_folders_beside_the_parts_but_not_the_ones_that_parts_link_to(tmp_path):
     root = tmp_path / "photos"
     write_photos(root, ("train/cat", "train/dog", "test/cat", "val/cat", "all"), count=1)
     (root / "train" / "cat" / "1.png").symlink_to(root / "all" / "0.png")
-    assert of_no_class(root) == ["val/cat/0.png"]
+    assert of_no_class(scan(root)) == ["val/cat/0.png"]
