@@ -17,8 +17,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     return UserError(f"unknown {kind} {name!r}; {meant(name, known)}")
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """`did you mean 'metamixup'?`, or all that is known where nothing is like it."""
+def meant(name: str, known: Iterable[str], most: int | None = None) -> str:
+    """`did you mean 'metamixup'?`, or what is known where nothing is like it: all, or the first so many."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    if near:
+        return f"did you mean {near[0]!r}?"
+    more = f" and {len(known) - most} more" if most is not None and len(known) > most else ""
+    return f"known: {', '.join(known[:most])}{more}"

@@ -5,6 +5,7 @@ from PIL import Image
 
 from metamixup.data import from_arrays
 from metamixup.data.check import check_folder, check_set, set_aside
+from metamixup.data.folder import tree
 from metamixup.errors import UserError
 
 
@@ -20,6 +21,16 @@ def test_counts_damage_and_duplicates_of_a_folder(tmp_path):
     assert [path.name for path in found.damaged] == ["[red]void.png", "bad.png"]
     assert all(path.name in problem for path, problem in found.damaged.items())
     assert found.duplicates == [("train/cat/0.png", "test/cat/0.png"), ("train/cat/1.png", "test/cat/1.png")]
+
+
+def test_the_files_of_a_folder_are_sorted_into_parts_once(tmp_path, monkeypatch):
+    write_photos(tmp_path, count=4)
+    write_photos(tmp_path, ("meta/cat",), count=1)
+    (tmp_path / "loose.png").write_bytes(encoded(picture(seed=999)))
+    looked = []
+    monkeypatch.setattr(tree, "_scan", lambda root, scan=tree._scan: looked.append(root) or scan(root))
+    assert check_folder(tmp_path).of_no_class == ["loose.png"]
+    assert len(looked) == 1
 
 
 def test_counts_and_duplicates_of_arrays():

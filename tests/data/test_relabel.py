@@ -80,6 +80,21 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path, found, name, content, to
         read_labels(str(tmp_path / name), found)
 
 
+@pytest.mark.parametrize("name", ["{}", "./train/{}", "./caf\xe9/0.png"])
+def test_a_name_that_several_images_share_is_told_however_it_is_spelled(tmp_path, found, name):
+    strange = "cat/h\N{REPLACEMENT CHARACTER}.png"
+    names = (strange, strange, "caf\xe9/0.png", "cafe\u0301/0.png", *(f"cat/{k}.png" for k in range(4, 12)))
+    (tmp_path / "a.csv").write_text(f'file,label\n"{name.format(strange)}",ant\n', "utf-8")
+    with pytest.raises(DataError, match=r"line 2: .* may be any of 2 images, whose names cannot be told apart"):
+        read_labels(str(tmp_path / "a.csv"), replace(found, train=replace(found.train, names=names)))
+
+
+def test_of_many_classes_five_are_named(tmp_path, found):
+    (tmp_path / "a.csv").write_text("file,label\ntrain/1,dog\n")
+    with pytest.raises(DataError, match=r"known: n00, n01, n02, n03, n04 and 995 more$"):
+        read_labels(str(tmp_path / "a.csv"), replace(found, classes=tuple(f"n{k:02}" for k in range(1000))))
+
+
 def test_archives_that_do_not_fit_are_refused(tmp_path, found):
     np.savez(tmp_path / "short.npz", y=np.zeros(5, int))
     with pytest.raises(DataError, match=r"5 labels, but .* has 12"):

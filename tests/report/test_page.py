@@ -124,6 +124,38 @@ def test_many_epochs_and_classes_are_pooled_to_a_bounded_size(tmp_path):
     assert [b[0] - a[1] for a, b in zip(pairs["frames"], pairs["frames"][1:], strict=False)] == [1] * 119
 
 
+@pytest.mark.parametrize(
+    ("epochs", "every", "shown"),
+    [
+        (20, 1000, list(range(1, 21))),  # few enough to show them all, though one was evaluated
+        (60, 7, list(range(1, 61))),
+        (240, 4, [*range(4, 237, 4), 240]),  # sixty were evaluated
+        (1000, 1, [*range(1, 988, 17), 1000]),
+    ],
+)
+def test_the_table_shows_sixty_epochs_those_that_were_evaluated_first(tmp_path, epochs, every, shown):
+    assert epochs_shown(tmp_path, epochs, every) == shown
+
+
+def test_the_table_is_filled_up_where_few_of_many_epochs_were_evaluated(tmp_path):
+    shown = epochs_shown(tmp_path, epochs=300, every=100)
+    assert {1, 100, 200, 300} <= set(shown)
+    assert 50 <= len(shown) <= 60
+
+
+def epochs_shown(tmp_path, epochs, every):
+    """Of a run that evaluates at intervals, and after its last epoch."""
+    run = write_run(tmp_path / "run", epochs=epochs, steps=1)
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    scores = {f"{part}_{score}" for part in ("train", "meta", "test") for score in ("error", "nll", "ece")}
+    for line in lines:
+        if line["epoch"] % every and line["epoch"] != epochs:
+            for score in scores & line.keys():
+                del line[score]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return [row[0] for row in run_context(read_run(run))["epoch_table"]["rows"]]
+
+
 def test_more_than_a_hundred_classes_share_groups(tmp_path):
     write_page(write_run(tmp_path / "run", epochs=2, classes=250, steps=1), tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text()

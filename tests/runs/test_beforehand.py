@@ -6,23 +6,31 @@ import shlex
 import shutil
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from data.formats import write_photos
 
+from metamixup import world
 from metamixup.cli import run
 from metamixup.data import DataSet, ImageSet
+from metamixup.data.check import copies
 from metamixup.data.folder.tree import scan
-from metamixup.runs.beforehand import told_before
+from metamixup.engine.records.run_folder import RunFolder
+from metamixup.runs import beforehand
+from metamixup.runs import run as runs
+from metamixup.runs.beforehand import told_before, told_twice
 from metamixup.settings.resolve import resolve
 
 
 def said(classes, tested, unlabelled=False, read=False, data="digits") -> str:
-    part = ImageSet(torch.zeros(len(tested), 1, 4, 4, dtype=torch.uint8), torch.tensor(tested))
-    found = DataSet("toy", part, part, tuple(classes), (0.5,), (0.2,), part if unlabelled else None)
+    pixels = torch.zeros(len(tested), 1, 4, 4, dtype=torch.uint8)
+    part, test = (ImageSet(images, torch.tensor(tested)) for images in (pixels, pixels + 1))
+    found = DataSet("toy", part, test, tuple(classes), (0.5,), (0.2,), part if unlabelled else None)
     stream = object() if read else None
     training = SimpleNamespace(about={"labels": 3}, stage=SimpleNamespace(learned=False), unlabelled=stream)
-    return "\n".join(told_before(resolve({"data": data}), training, found))
+    settings = resolve({"data": data})
+    return "\n".join([*told_before(settings, training, found), *told_twice(settings, training, found)])
 
 
 def test_classes_that_only_case_tells_apart_are_named():
@@ -112,3 +120,33 @@ def test_images_of_a_class_beside_its_subfolders_are_its_own(tmp_path):
     write_photos(tmp_path, ("animals", "things", *INNER), count=2)
     (tmp_path / "animals" / "empty").mkdir()
     assert said(["animals", "things"], [0, 1], data=str(tmp_path)) == ""
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    """A file without names of images, of whose test images two are among the training images."""
+    x = np.random.default_rng(0).integers(0, 256, (40, 8, 8), dtype=np.uint8)
+    test = np.concatenate([x[[3, 17]], 255 - x[:6]])
+    path = tmp_path / "own.npz"
+    np.savez(path, x_train=x, y_train=np.arange(40) % 2, x_test=test, y_test=np.arange(8) % 2)
+    return path
+
+
+def test_copies_are_told_of_images_without_files_too_and_looked_for_once_a_run(arrays, tmp_path, capsys, monkeypatch):
+    looked = []
+    monkeypatch.setattr(beforehand, "copies", lambda found: looked.append(found) or copies(found))
+    wishes = ["train", "--data", str(arrays), "--model", "cnn-bn", "--epochs", "1"]
+    assert run([*wishes, "--out", str(tmp_path / "a")]) == 0
+    told = "2 of 8 test images are copies of training images (as test image 0 = training image 3)"
+    assert told in capsys.readouterr().out
+    assert told in (tmp_path / "a" / "summary.json").read_text()
+    assert len(looked) == 1
+    assert run(["data", "check", str(arrays)]) == 0
+    assert "test image 1 = training image 17" in capsys.readouterr().out
+
+
+def test_processes_that_do_not_lead_look_for_nothing_to_tell(arrays, tmp_path, monkeypatch):
+    monkeypatch.setattr(world, "leads", lambda: False)
+    for name in ("told_before", "told_twice"):
+        monkeypatch.setattr(runs, name, None)
+    runs._prepared(RunFolder(tmp_path / "a"), resolve({"data": str(arrays), "model": "cnn-bn"}), (), None)

@@ -16,7 +16,6 @@ from metamixup.audit.judge import Judgement
 from metamixup.data.image_names import names_of
 from metamixup.trust import Trust
 
-HAIR = 1e-6  # of a probability: nobody sees it
 HOW = "by what the run learned of each image while it trained"
 
 
@@ -75,9 +74,7 @@ def judged_by_policy(run: Rebuilt, found: Labelled) -> Judgement | None:
     known = torch.nn.functional.one_hot(found.labels, len(found.classes)).double()
     seen = (index < len(samples.visits)).nonzero()[:, 0]
     seen = seen[samples.visits[index[seen]] > 0]
-    log_p = samples.log_p[index[seen]].double()
-    # A judgement is bounded: labels of which the network is sure would all be alike. What it said orders them.
-    known[seen] = division.judged(log_p, found.labels[seen]).lerp(log_p.softmax(1), HAIR)
+    known[seen] = division.judged(samples.log_p[index[seen]], found.labels[seen])
     wrong = 1 - known.gather(1, found.labels[:, None])[:, 0]
     half = 1.96 * float((wrong * (1 - wrong)).sum()) ** 0.5 / len(wrong)
     share = float(wrong.mean())

@@ -37,9 +37,8 @@ class Findings:
 
 def check_set(data: DataSet) -> Findings:
     rest = 0 if data.unlabelled is None else len(data.unlabelled)
-    train, test = ([(f"{part} image {k}", d) for k, d in enumerate(digests(images))] for part, images in _parts(data))
     histogram = _histogram(data.classes, data.train.labels.tolist(), data.test.labels.tolist())
-    return Findings(data.name, data.shape, histogram, rest, {}, _shared(train, test))
+    return Findings(data.name, data.shape, histogram, rest, {}, copies(data))
 
 
 def check_folder(root: Path, image_size: int | None = None) -> Findings:
@@ -51,14 +50,12 @@ def check_folder(root: Path, image_size: int | None = None) -> Findings:
     decoded = decode_all([file.path for file in files], shape)
     first, second = decoded[: len(train)], decoded[len(train) : len(train) + len(test)]
     histogram = _histogram(tree.classes, _sound(train, first), _sound(test, second))
-    shared = _shared(
-        *([(str(d.path.relative_to(root)), d.digest) for d in part if d.digest] for part in (first, second))
-    )
+    twice = shared(*([(str(d.path.relative_to(root)), d.digest) for d in part if d.digest] for part in (first, second)))
     damaged, large = (
         {d.path: d.problem for d in decoded if d.problem and d.too_large == too_large} for too_large in (False, True)
     )
     return Findings(
-        str(root), shape, histogram, len(tree.unlabelled), damaged, shared, left_out(root), large, of_no_class(root)
+        str(root), shape, histogram, len(tree.unlabelled), damaged, twice, left_out(root), large, of_no_class(tree)
     )
 
 
@@ -84,15 +81,6 @@ def _sound(files: list[ImageFile], decoded: list[Decoded]) -> list[int]:
     return [file.label for file, found in zip(files, decoded, strict=True) if not found.problem]
 
 
-def _parts(data: DataSet) -> list[tuple[str, ImageSet]]:
-    return [("training", data.train), ("test", data.test)]
-
-
-def digests(part: ImageSet) -> list[bytes]:
-    """Of the pixels of each image: copies have the same."""
-    return [_digest(image) for image in part.images]
-
-
 def _digest(image: Tensor) -> bytes:
     return hashlib.blake2b(image.contiguous().numpy().data, digest_size=16).digest()
 
@@ -102,13 +90,17 @@ def _histogram(classes: tuple[str, ...], train: list[int], test: list[int]) -> l
 
 
 def copies(found: DataSet) -> list[tuple[str, str]]:
-    """(training, test) names of images with the same pixels, of a folder whose images are at hand."""
-    train, test = found.train, found.test
-    if train.names is None or test.names is None or not isinstance(train.images, Tensor):
-        return []
-    return _shared(*(list(zip(part.names or (), digests(part), strict=True)) for part in (train, test)))
+    """(training, test) names of the test images whose very pixels a training image has, too."""
+    return shared(named_digests(found.train, "training"), named_digests(found.test, "test"))
 
 
-def _shared(train: list[tuple[str, bytes]], test: list[tuple[str, bytes]]) -> list[tuple[str, str]]:
-    known = {digest: name for name, digest in train}
-    return [(known[digest], name) for name, digest in test if digest in known]
+def named_digests(part: ImageSet, kind: str) -> list[tuple[str, bytes]]:
+    """The name of each image, of its file or as `training image 17`, and a digest of its pixels."""
+    names = part.names or [f"{kind} image {k}" for k in range(len(part))]
+    return list(zip(names, map(_digest, part.images), strict=True))
+
+
+def shared(first: list[tuple[str, bytes]], second: list[tuple[str, bytes]]) -> list[tuple[str, str]]:
+    """(first, second) names, a pair for each of the second whose digest one of the first has."""
+    known = {digest: name for name, digest in first}
+    return [(known[digest], name) for name, digest in second if digest in known]

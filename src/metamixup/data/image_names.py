@@ -1,8 +1,8 @@
 """The images of a data set by the names that people and other programs give them."""
 
 import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -20,34 +20,34 @@ def names_of(found: DataSet) -> Sequence[str]:
 
 class ImageNames:
     """Where images lie, by their path in the data folder, with it or without `train/`, by an absolute path or one that
-    leads to the folder, with slashes of either kind and in any form of Unicode.
-
-    shared: names that several images have as far as can be shown; they stand for none of them."""
+    leads to the folder, with slashes of either kind and in any form of Unicode. Several images may have one
+    name as far as can be shown."""
 
     def __init__(self, found: DataSet) -> None:
         named: list[tuple[str, Place]] = [(name, ("test", k)) for k, name in enumerate(found.test.names or ())]
         named += [(name, ("train", k)) for k, name in enumerate(names_of(found))]
-        self.exact, self.shared = _by_name(named)
+        self.exact = _by_name(named)
         self.root = Path(found.name).absolute()
         first = names_of(found)[0].partition("/")[0]
         self.train = f"{first if first.lower() in TRAIN else TRAIN[0]}/"
 
-    def find(self, name: str) -> Place | None:
-        """Names as they stand come first: a class may be called like the folder itself."""
-        return self._among(self.exact, name) or next(filter(None, map(self._alike, self._spellings(name))), None)
+    def find(self, name: str) -> list[Place]:
+        """All images that may be meant: none, one, or several whose names look alike. Names as they stand come first:
+        a class may be called like the folder itself."""
+        return self._among(self.exact, name) or next(filter(None, map(self._alike, self._spellings(name))), [])
 
-    def _alike(self, name: str) -> Place | None:
+    def _alike(self, name: str) -> list[Place]:
         return self._among(self._comparable, name)
 
-    def _among(self, known: dict[str, Place], name: str) -> Place | None:
+    def _among(self, known: dict[str, list[Place]], name: str) -> list[Place]:
         """With the folder of the training images, which may be called Training/, or without."""
         bare = name.removeprefix("train/")
         spellings = (name, self.train + name, bare, self.train + bare)
-        return next((known[spelled] for spelled in spellings if spelled in known), None)
+        return next((known[spelled] for spelled in spellings if spelled in known), [])
 
     @cached_property
-    def _comparable(self) -> dict[str, Place]:
-        return _by_name([(comparable(name), place) for name, place in self.exact.items()])[0]
+    def _comparable(self) -> dict[str, list[Place]]:
+        return _by_name((comparable(name), place) for name, places in self.exact.items() for place in places)
 
     def _spellings(self, name: str) -> Iterator[str]:
         """The path in the data folder that may be meant."""
@@ -64,7 +64,8 @@ class ImageNames:
                     yield "/".join(path.parts[count:])
 
 
-def _by_name(named: list[tuple[str, Place]]) -> tuple[dict[str, Place], set[str]]:
-    """Places by the names of single images, and the names that several have."""
-    counts = Counter(name for name, _ in named)
-    return {name: place for name, place in named if counts[name] == 1}, {name for name in counts if counts[name] > 1}
+def _by_name(named: Iterable[tuple[str, Place]]) -> dict[str, list[Place]]:
+    places = defaultdict(list)
+    for name, place in named:
+        places[name].append(place)
+    return dict(places)

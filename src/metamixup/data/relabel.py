@@ -31,6 +31,7 @@ RANDOM = "random"
 OF_AN_AUDIT = {"likely", "p(wrong)"}  # columns of its list, which begins with the most suspicious images
 NUMBER = re.compile(r"-?\d{1,18}")
 UNCHANGED = -1
+NAMED = 5  # classes of one message: there may be thousands
 
 
 def read_labels(path: str, found: DataSet) -> Tensor:
@@ -104,15 +105,15 @@ def _table(path: Path, found: DataSet) -> list[tuple[str, int, int]]:
 
 
 def _place(path: Path, row: Row, known: ImageNames) -> Place:
-    place = known.find(row.file)
-    if place is None and row.file in known.shared:
+    places = known.find(row.file)
+    if len(places) > 1:
         raise DataError(
-            f"{path}, line {row.line}: {row.file!r} may be any of several images, whose names differ in "
-            "characters that cannot be shown; rename these files"
+            f"{path}, line {row.line}: {row.file!r} may be any of {len(places)} images, whose names cannot be told "
+            "apart as they are shown; rename these files"
         )
-    if place is None:
+    if not places:
         raise DataError(f"{path}, line {row.line}: {row.file!r} is no training or test image")
-    return place
+    return places[0]
 
 
 class _Classes:
@@ -133,7 +134,7 @@ class _Classes:
         if label is None and NUMBER.fullmatch(name):
             label = self.by_number.get(str(int(name)))
         if label is None:
-            hint = meant(row.label, self.by_name)
+            hint = meant(row.label, self.by_name, NAMED)
             raise DataError(f"{path}, line {row.line}: {row.label!r} is none of the classes; {hint}")
         return label
 

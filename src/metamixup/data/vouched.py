@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from metamixup.data.check import digests
+from metamixup.data.check import named_digests, shared
 from metamixup.data.folder.files import ImageFile, files_fingerprint, readable
 from metamixup.data.folder.packed import packed
 from metamixup.data.folder.tree import scan_vouched
@@ -57,10 +57,8 @@ def _in_data(folder: Path, where: str) -> str:
 
 
 def _refuse_copies(found: DataSet, folder: Path, added: ImageSet) -> None:
-    names = found.test.names or [f"test image {k}" for k in range(len(found.test))]
-    tested = dict(zip(digests(found.test), names, strict=True))
-    pairs = zip(added.names or (), digests(added), strict=True)
-    copies = [f"{name} = {tested[digest]}" for name, digest in pairs if digest in tested]
+    pairs = shared(named_digests(found.test, "test"), named_digests(added, "added"))
+    copies = [f"{name} = {tested}" for tested, name in pairs]
     if copies:
         more = f" and {len(copies) - NAMED} more" if len(copies) > NAMED else ""
         raise DataError(

@@ -30,6 +30,7 @@ _KNOWN = {
     "trust_wrong",
 }
 MOST_OTHER_CHARTS = 6
+MOST_ROWS = 60  # of the table of epochs
 
 
 def run_context(records: Records) -> dict[str, Any]:
@@ -167,16 +168,27 @@ def _number(value: Any) -> float | None:
 
 
 def _epoch_table(records: Records) -> dict[str, Any]:
-    """At most 60 rows: every n-th epoch, of those that were evaluated where some were not, and the last."""
     charts = _charts(records)
     columns = [
         (f"{s['name']}, {c['title']}" if len(c["series"]) > 1 else c["title"], s) for c in charts for s in c["series"]
     ]
-    everything = range(len(records.metrics))
-    told = [k for k in everything if any(f"{name}_error" in records.metrics[k] for name in _SETS)] or everything
-    kept = sorted({*told[:: max(1, -(-len(told) // 60))], *everything[-1:]})
+    kept = _epochs_told(records.metrics)
     rows = [[records.metrics[k]["epoch"], *(_shown(s["values"][k]) for _, s in columns)] for k in kept]
     return {"head": ["epoch", *(name for name, _ in columns)], "rows": rows}
+
+
+def _epochs_told(metrics: list[dict[str, Any]]) -> list[int]:
+    """The places of at most MOST_ROWS epochs: those that were evaluated before others, and the last in any case."""
+    everything = list(range(len(metrics)))
+    before, last = everything[:-1], everything[-1:]
+    evaluated = [k for k in before if any(f"{name}_error" in metrics[k] for name in _SETS)]
+    others = sorted({*before} - {*evaluated})
+    room = MOST_ROWS - 1
+    return sorted([*_every_nth(evaluated, room), *_every_nth(others, room - len(evaluated)), *last])
+
+
+def _every_nth(places: list[int], most: int) -> list[int]:
+    return places[:: max(1, -(-len(places) // most))] if most > 0 else []
 
 
 def _shown(value: float | None) -> str:

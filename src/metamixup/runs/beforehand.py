@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from torch import Tensor
+
 from metamixup.data import DataSet, known_data
 from metamixup.data.check import copies
 from metamixup.data.folder.files import kinds_of, readable
-from metamixup.data.folder.tree import inner_folders, left_out, of_no_class
+from metamixup.data.folder.tree import inner_folders, left_out, of_no_class, scan
 from metamixup.engine.training import Training
+from metamixup.settings.code import is_code
 from metamixup.settings.schema import Settings
 
 NAMED = 5  # classes of one sentence
@@ -23,8 +26,6 @@ def told_before(settings: Settings, training: Training, found: DataSet) -> Itera
         yield from _of_folder(root, found.classes)
     yield from _names_alike(found.classes)
     yield from _untested(found)
-    yield from seen_before(settings, found)
-    yield from unused(settings, training, found)
     if budget is not None and labels != budget:
         yield f"{labels} labels are used in all: {budget} and {labels - budget} more for the meta set"
     if training.stage.learned and training.meta is None:
@@ -37,7 +38,7 @@ def told_before(settings: Settings, training: Training, found: DataSet) -> Itera
 def _of_folder(root: Path, classes: tuple[str, ...]) -> Iterator[str]:
     if others := left_out(root):
         yield f"left out, since only JPEG, PNG and WebP are read: {kinds_of(others)} (as {others[0]})"
-    if others := of_no_class(root):
+    if others := of_no_class(scan(root)):
         yield f"images that are not used, since they belong to no class or part: {len(others)} (as {others[0]})"
     if inner := inner_folders(root):
         above, first = inner[0].parent.parent, readable(f"{inner[0].parent.name}/{inner[0].name}")
@@ -48,8 +49,14 @@ def _of_folder(root: Path, classes: tuple[str, ...]) -> Iterator[str]:
         )
 
 
-def unused(settings: Settings, training: Training, found: DataSet) -> Iterator[str]:
-    """Unlabelled images of the user's own that the method does not read; told at the end of the run, too."""
+def told_twice(settings: Settings, training: Training, found: DataSet) -> Iterator[str]:
+    """What the end of the run tells, too."""
+    yield from _seen_before(settings, found)
+    yield from _unused(settings, training, found)
+
+
+def _unused(settings: Settings, training: Training, found: DataSet) -> Iterator[str]:
+    """Unlabelled images of the user's own that the method does not read."""
     if found.unlabelled is not None and training.unlabelled is None:
         yield (
             f"images without labels that are not used: {len(found.unlabelled)}; {settings.full_method} learns from "
@@ -57,14 +64,17 @@ def unused(settings: Settings, training: Training, found: DataSet) -> Iterator[s
         )
 
 
-def seen_before(settings: Settings, found: DataSet) -> Iterator[str]:
-    """Test images that are trained on, which flatter the error; told at the end of the run, too."""
-    shared = copies(found)
-    if shared:
-        of, (trained, tested) = f"{len(shared)} of {len(found.test)} test images", shared[0]
+def _seen_before(settings: Settings, found: DataSet) -> Iterator[str]:
+    """Test images that are trained on, which flatter the error. Built-in sets are as everyone has them, and images that
+    are not at hand would have to be decoded."""
+    if settings.data in known_data() or not isinstance(found.train.images, Tensor):
+        return
+    pairs = copies(found)
+    if pairs:
+        of, (trained, tested) = f"{len(pairs)} of {len(found.test)} test images", pairs[0]
+        listed = "" if is_code(settings.data) else f"; metamixup data check {shlex.quote(settings.data)} lists them"
         yield (
-            f"{of} are copies of training images (as {tested} = {trained}), so the error looks lower than it is; "
-            f"metamixup data check {shlex.quote(settings.data)} lists them"
+            f"{of} are copies of training images (as {tested} = {trained}), so the error looks lower than it is{listed}"
         )
 
 

@@ -13,7 +13,7 @@ from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.engine.runtime import Runtime
 from metamixup.errors import UserError
-from metamixup.runs.beforehand import seen_before, told_before, unused
+from metamixup.runs.beforehand import told_before, told_twice
 from metamixup.runs.data_again import data_again, located
 from metamixup.runs.gallery import write_gallery
 from metamixup.runs.lost_classes import lost_classes
@@ -88,9 +88,12 @@ def _prepared(
     training = build_training(settings, found)
     training.check_shares(world.size())
     refuse_other_data(training.fingerprint)
-    for text in told_before(settings, training, found):
-        for listener in listeners:
-            listener.say(text)
+    lasting: list[str] = []
+    if world.leads():  # the others have nobody to tell, and looking through all images takes time
+        lasting += told_twice(settings, training, found)
+        for text in (*told_before(settings, training, found), *lasting):
+            for listener in listeners:
+                listener.say(text)
 
     def before_summary() -> dict[str, Any]:
         tested = next((images for images in training.evaluation if images.name == "test"), None)
@@ -99,11 +102,7 @@ def _prepared(
         with runtime.autocast():
             logits, labels = predict(training.evaluated()[1], tested, runtime)
         write_gallery(folder, training, found, logits, labels)
-        told = [
-            *lost_classes(training.stage, found.classes),
-            *seen_before(settings, found),
-            *unused(settings, training, found),
-        ]
+        told = [*lost_classes(training.stage, found.classes), *lasting]
         return {"temperature": temperature(logits, labels), "remarks": told}
 
     def go() -> dict[str, Any]:

@@ -43,6 +43,7 @@ HITS = (0.65, 0.85)  # of what is distrusted, the share that is really wrong: to
 MOST = 10_000  # samples that a fit looks at
 WATCHED = 3  # fits, over which the share of wrong labels must not fall
 STEADY = (0.65, 0.8)  # share of wrong labels now : two fits ago. A network that still learns finds ever fewer of them
+HAIR = 1e-6  # of a probability: nobody sees it, but it puts in order what is judged alike
 LISTS = ("shares", "alone", "vouched")  # of the newest fits
 
 
@@ -170,16 +171,27 @@ class Division:
     def posterior(self, log_p: Tensor, labels: Tensor) -> Tensor:
         """P(true class | sample, label), (n, C) in float32; labels of classes that are not known yet stand. log_p:
         (n, C); labels: (n,)."""
-        assert self.fit is not None
-        judged = self.judged(log_p, labels)
-        given = one_hot(labels, judged.shape[1]).to(judged)
-        return torch.lerp(given, judged, self.fit.known.to(judged)[labels, None]).float()
+        return self._standing(self._judged(log_p, labels), labels).float()
 
     def judged(self, log_p: Tensor, labels: Tensor) -> Tensor:
-        """The same of all classes alike: for people who decide for themselves."""
+        """The same of all classes alike, in doubles: for people who decide for themselves. A judgement is bounded, so
+        labels of which the network is sure would all be alike: a hair of what it said orders them."""
+        return self._judged(log_p, labels).lerp(log_p.double().softmax(1), HAIR)
+
+    def ranked(self, log_p: Tensor, labels: Tensor) -> Tensor:
+        """`posterior` in doubles, ordered as `judged` is: for lists of labels that look wrong."""
+        return self._standing(self.judged(log_p, labels), labels)
+
+    def _judged(self, log_p: Tensor, labels: Tensor) -> Tensor:
         assert self.fit is not None
         joint = beliefs(log_p.double(), self.fit.tau) * self.fit.confusion.to(log_p.device).T[labels]
         return joint / joint.sum(1, keepdim=True)
+
+    def _standing(self, judged: Tensor, labels: Tensor) -> Tensor:
+        """Labels of classes that are not known yet stand."""
+        assert self.fit is not None
+        given = one_hot(labels, judged.shape[1]).to(judged)
+        return torch.lerp(given, judged, self.fit.known.to(judged)[labels, None])
 
     def state_dict(self) -> dict[str, Any]:
         return {

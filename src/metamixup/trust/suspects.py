@@ -30,12 +30,13 @@ def taken_for_wrong(samples: PredictionMemory, division: Division) -> list[Suspe
 
 
 def most_suspicious(samples: PredictionMemory, division: Division, k: int) -> list[Suspect]:
-    """The k samples whose labels are most likely wrong, the worst first; ties in the order of their indices."""
+    """The k samples whose labels are most likely wrong, the worst first; of those that the network
+    knows by heart, the ones of which it is less sure."""
     index = (samples.visits > 0).nonzero()[:, 0]
     if division.fit is None or not len(index):
         return []
     labels = samples.labels[index]
-    truth = division.posterior(samples.log_p[index], labels)
+    truth = division.ranked(samples.log_p[index], labels)
     wrong = 1 - truth.gather(1, labels[:, None])[:, 0]
     likely = truth.scatter(1, labels[:, None], -1).argmax(1)
     worst = wrong.argsort(descending=True, stable=True)[:k].tolist()

@@ -61,13 +61,16 @@ def test_links_are_followed_but_not_in_circles_nor_to_other_classes(tmp_path):
     assert found == ["cat/0.png", "cat/1.png", "cat/more/0.png", "dog/0.png", "dog/1.png"]
 
 
-def test_a_link_that_leads_nowhere_is_an_image_that_cannot_be_used(tmp_path):
-    """Tools that keep large files elsewhere leave such links where a file was not fetched."""
+@pytest.mark.parametrize("name", ["gone.png", "more photos", "gone.heic"])
+def test_a_link_that_leads_nowhere_is_an_image_that_cannot_be_used(tmp_path, name):
+    """Tools that keep large files elsewhere leave such links where a file, or a folder, was not fetched."""
     write_photos(tmp_path, count=4)
-    gone = tmp_path / "cat" / "gone.png"
-    gone.symlink_to(tmp_path / "nowhere.png")
+    gone = tmp_path / "cat" / name
+    gone.symlink_to(tmp_path / "nowhere")
     assert gone in [file.path for file in scan(tmp_path).train]
-    assert "is not there (a link that leads nowhere" in check_folder(tmp_path).damaged[gone]
+    found = check_folder(tmp_path)
+    assert "is not there (a link that leads nowhere" in found.damaged[gone]
+    assert not found.left_out
 
 
 def test_folders_may_lie_deeper_than_calls_may(tmp_path):
@@ -149,16 +152,16 @@ def test_files_that_are_not_read_are_named(tmp_path):
 
 def test_images_of_no_class_are_named(tmp_path):
     write_photos(tmp_path, count=1)
-    assert of_no_class(tmp_path) == []
+    assert of_no_class(scan(tmp_path)) == []
     write_photos(tmp_path, ("runs/one", "meta/cat", "unlabelled"), count=1)
     (tmp_path / "runs" / "one" / "config.toml").touch()
     (tmp_path / "meta" / "loose.png").write_bytes(b"x")
     (tmp_path / "loose.png").write_bytes(b"x")
-    assert of_no_class(tmp_path) == ["loose.png", "meta/loose.png"]
+    assert of_no_class(scan(tmp_path)) == ["loose.png", "meta/loose.png"]
 
 
 def test_so_are_those_of_folders_beside_the_parts_but_not_the_ones_that_parts_link_to(tmp_path):
     root = tmp_path / "photos"
     write_photos(root, ("train/cat", "train/dog", "test/cat", "val/cat", "all"), count=1)
     (root / "train" / "cat" / "1.png").symlink_to(root / "all" / "0.png")
-    assert of_no_class(root) == ["val/cat/0.png"]
+    assert of_no_class(scan(root)) == ["val/cat/0.png"]

@@ -14,6 +14,8 @@ from metamixup.errors import DataError
 MACOS = "__MACOSX"  # what macOS adds to its archives: no photos, though their names end like photos'
 JUNK = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
 
+Wanted = Callable[[os.DirEntry[str]], bool]
+
 
 @dataclass(frozen=True)
 class ImageFile:
@@ -26,8 +28,9 @@ class ImageFile:
 
 
 def files_of(folder: Path, label: int) -> list[ImageFile]:
-    """All images below the folder, sorted by name."""
-    return _files(folder, label, _is_read)
+    """All images below the folder, sorted by name. A link that leads nowhere counts as one, whatever its name: an
+    image, or a folder of them, is missing, which decoding tells."""
+    return _files(folder, label, lambda entry: _is_read(entry.name) or _is_lost(entry))
 
 
 def folders_of(folder: Path) -> list[Path]:
@@ -44,7 +47,7 @@ def image_files(folder: Path) -> list[Path]:
 
 def unread(folder: Path) -> list[Path]:
     """All files below the folder that are not read, but for those that systems add by themselves."""
-    return [file.path for file in _files(folder, -1, lambda name: not _is_read(name) and name.lower() not in JUNK)]
+    return [file.path for file in _files(folder, -1, _is_unread)]
 
 
 def kinds_of(names: list[str]) -> str:
@@ -76,6 +79,15 @@ def _is_read(name: str) -> bool:
     return _suffix(name) in SUFFIXES
 
 
+def _is_unread(entry: os.DirEntry[str]) -> bool:
+    return not _is_read(entry.name) and entry.name.lower() not in JUNK and not _is_lost(entry)
+
+
+def _is_lost(entry: os.DirEntry[str]) -> bool:
+    """Is it a link that leads nowhere?"""
+    return entry.is_symlink() and not os.path.exists(entry.path)
+
+
 def _is_hidden(name: str) -> bool:
     return name.startswith(".") or name == MACOS
 
@@ -84,7 +96,7 @@ def _suffix(name: str) -> str:
     return os.path.splitext(name)[1].lower()
 
 
-def _files(folder: Path, label: int, wanted: Callable[[str], bool]) -> list[ImageFile]:
+def _files(folder: Path, label: int, wanted: Wanted) -> list[ImageFile]:
     """A link back to a parent, which would bring other classes in, is not followed."""
     above = {_identity(parent) for parent in folder.absolute().parents}
     return sorted(_walk(folder, label, wanted, above), key=lambda file: file.path)
@@ -95,7 +107,7 @@ def _identity(folder: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _walk(folder: Path, label: int, wanted: Callable[[str], bool], seen: set[tuple[int, int]]) -> Iterator[ImageFile]:
+def _walk(folder: Path, label: int, wanted: Wanted, seen: set[tuple[int, int]]) -> Iterator[ImageFile]:
     """Links are followed, but no folder is entered twice: a loop of links would have no end. Folders may lie deeper in
     each other than Python calls may."""
     waiting = [folder]
@@ -110,7 +122,6 @@ def _walk(folder: Path, label: int, wanted: Callable[[str], bool], seen: set[tup
                     continue
                 if entry.is_dir():
                     waiting.append(Path(entry.path))
-                elif wanted(entry.name) and (entry.is_file() or entry.is_symlink()):
-                    # A link that leads nowhere stands for an image that is missing: decoding it tells.
+                elif (entry.is_file() or entry.is_symlink()) and wanted(entry):
                     found = entry.stat(follow_symlinks=entry.is_file())
                     yield ImageFile(Path(entry.path), label, found.st_size, found.st_mtime_ns)

@@ -104,11 +104,11 @@ def left_out(root: Path) -> list[str]:
     return [_shown(path, root) for path in found]
 
 
-def of_no_class(root: Path) -> list[str]:
+def of_no_class(tree: Tree) -> list[str]:
     """Images of the folder that belong to no class or part, by their place in it: loose ones, and those of folders
     beside train/, as val/ is where there is a test/."""
+    root = tree.root
     try:
-        tree = scan(root)
         within, apart = set(data_folders(root)), set(folders_of(root))
         everything = [file.path for file in files_of(root, -1)]
     except OSError:  # where it matters, `scan` tells

@@ -22,11 +22,9 @@ def remarks(training: Training, lines: list[dict[str, Any]]) -> list[str]:
 
 
 def _guessing(training: Training, last: dict[str, Any]) -> str | None:
-    """Of few test images an error below that of guessing proves neither: that is told with their number."""
+    """Said only where the test images are enough to say so; else `_few_tested` says that they are not."""
     error, tested = last.get("test_error"), training.about.get("images", {}).get("test", 0)
-    if not is_number(error) or not _like_guesses(training, error, tested):
-        return None
-    if tested < FEWEST_TESTED and error < _guessed(training):
+    if not is_number(error) or not _like_guesses(training, error, tested) or _undecided(training, error, tested):
         return None
     told = f"a test error of {error:.1f} % is no better than guessing among {training.num_classes} classes"
     if _learned_by_heart(last):
@@ -49,6 +47,11 @@ def _like_guesses(training: Training, error: float, tested: int) -> bool:
     return error >= _guessed(training) - doubt
 
 
+def _undecided(training: Training, error: float, tested: int) -> bool:
+    """Is the error below that of guessing, but the test images so few that guessing may do as well?"""
+    return tested < FEWEST_TESTED and error < _guessed(training) and _like_guesses(training, error, tested)
+
+
 def _few_tested(training: Training, last: dict[str, Any]) -> str | None:
     """How far chance reaches: two deviations of a share, counted with two right and two wrong images more."""
     error, tested = last.get("test_error"), training.about.get("images", {}).get("test", 0)
@@ -56,8 +59,8 @@ def _few_tested(training: Training, last: dict[str, Any]) -> str | None:
         return None
     wrong, share = round(error * tested / 100), (error * tested / 100 + 2) / (tested + 4)
     doubt = 200 * math.sqrt(share * (1 - share) / (tested + 4))
-    unproven = _like_guesses(training, error, tested) and error < _guessed(training)
-    guesses = f", and guessing among {training.num_classes} classes may do as well" if unproven else ""
+    undecided = _undecided(training, error, tested)
+    guesses = f", and guessing among {training.num_classes} classes may do as well" if undecided else ""
     return (
         f"{wrong} of {tested} test images are wrong; of so few, an error is uncertain by {doubt:.0f} points or so"
         f"{guesses}: more images, or a folder test/, tell more"
