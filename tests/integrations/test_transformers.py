@@ -1,6 +1,7 @@
 """transformers' own Trainer on tiny models that are made here, of images and of text."""
 
 import warnings
+from copy import deepcopy
 
 import pytest
 import torch
@@ -136,14 +137,16 @@ def test_smoothed_labels_are_those_of_the_arguments_and_a_loss_of_ones_own_is_re
         made(images(16, 0), None, tmp_path, model=vit(), compute_loss_func=cross_entropy)
 
 
-def test_a_run_that_goes_on_from_a_checkpoint_keeps_what_the_mixer_learned(tmp_path):
+@pytest.mark.parametrize("same", [True, False])
+def test_a_run_that_goes_on_from_a_checkpoint_keeps_what_the_mixer_learned(same, tmp_path):
     arguments = {"num_train_epochs": 4, "save_strategy": "epoch"}
     whole = run(made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert()))
-    again = run(
-        made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert()),
-        resume_from_checkpoint=str(tmp_path / "checkpoint-12"),
-    )
-    assert again._mixer.stage.steps == whole._mixer.stage.steps == 24
-    mine, theirs = (dict(trainer.model.named_parameters()) for trainer in (whole, again))
-    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
-    assert torch.equal(whole._mixer.stage.labels.samples.log_p, again._mixer.stage.labels.samples.log_p)
+    theirs = {name: value.clone() for name, value in whole.model.named_parameters()}
+    state = deepcopy(whole._mixer.state_dict())
+    again = whole if same else made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert())
+    run(again, resume_from_checkpoint=str(tmp_path / "checkpoint-12"))
+    assert again._mixer.stage.steps == state["stage"]["steps"] == 24
+    mine = dict(again.model.named_parameters())
+    assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+    assert again._mixer.meta.steps == state["meta"]
+    assert torch.equal(again._mixer.stage.labels.samples.log_p, state["stage"]["labels"]["samples"]["log_p"])

@@ -59,6 +59,8 @@ class Trainer(Plain):
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         last = resume_from_checkpoint is True
         self._resumed = get_last_checkpoint(self.args.output_dir) if last else cast(str, resume_from_checkpoint)
+        if resume_from_checkpoint:
+            self._mixer = None  # one of an earlier call has learned on since that checkpoint
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def compute_loss(  # type: ignore[override]
