@@ -24,6 +24,14 @@ def test_draws_anew_each_time_without_repeats_and_again_from_the_same_seed():
     assert len(stream.next(99).x) == 10
 
 
+@pytest.mark.parametrize("source", [(X, Y), TensorDataset(X, Y)])
+def test_samples_keep_their_order_which_may_be_that_of_their_lengths(source):
+    stream = MetaBatches(source, seed=3)
+    for _ in range(3):
+        index = stream.next(6).index
+        assert torch.equal(index, index.sort().values)
+
+
 class Rows(Dataset):
     """Samples as dictionaries."""
 

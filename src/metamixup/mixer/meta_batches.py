@@ -16,8 +16,8 @@ Source = Any  # (x, y) tensors, a Dataset of samples (x, y) or dictionaries, or 
 
 
 class MetaBatches:
-    """`next(n)` gives a batch of n samples, drawn anew each time; all of them if there are fewer. Its index says where
-    they stand in the meta set, for policies that remember them.
+    """`next(n)` gives a batch of n samples, drawn anew each time; all of them if there are fewer. They keep their
+    order, and the index says where they stand in the meta set, for policies that remember them.
 
     source: the meta set: (x, y) tensors, a Dataset, or a DataLoader, which is gone through again and again and keeps
         its own batch size; its batches have no index, and one of a single sample is left out.
@@ -33,13 +33,18 @@ class MetaBatches:
         if isinstance(self.source, DataLoader):
             with own_randomness(derived_seed(self.seed, "meta", self.steps)):
                 return self._from_loader(self.source)
-        rows = torch.randperm(_length(self.source), generator=derived_generator(self.seed, "meta", self.steps))[:n]
+        rows = self._drawn(n, _length(self.source))
         if isinstance(self.source, tuple):
             x, y = self.source
             return Samples(chosen(x, rows), y[rows], rows)
         with own_randomness(derived_seed(self.seed, "meta", self.steps)):
             batch = parted(default_collate([self.source[int(i)] for i in rows]))
         return replace(batch, index=rows)
+
+    def _drawn(self, n: int, of: int) -> Tensor:
+        """Sorted: a meta set that lies from the longest sequence to the shortest is to stay so, as packing may ask."""
+        order = torch.randperm(of, generator=derived_generator(self.seed, "meta", self.steps))
+        return order[:n].sort().values
 
     def _from_loader(self, loader: DataLoader[Any]) -> Samples:
         empty = True
