@@ -218,6 +218,30 @@ def test_masks_cover_both_partners_of_a_blend_and_no_one_elses(join):
         assert torch.equal(found["input_ids"], tokens)
 
 
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.recur, self.out = nn.GRU(5, 8, batch_first=True), nn.Linear(8, 3)
+
+    def forward(self, x, lengths):
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return self.out(self.recur(packed)[1][0])
+
+
+def test_a_blend_of_two_sequences_is_as_long_as_the_longer():
+    x, lengths = torch.randn(24, 4, 5), torch.arange(24) % 4 + 1
+    x = x * (torch.arange(4) < lengths[:, None])[..., None]
+    model = Recurrent()
+    mixed = MetaMixUp(model, 3, policy="beta")({"x": x, "lengths": lengths, "labels": Y})  # a warning would be an error
+    assert torch.equal(mixed.x["lengths"], torch.maximum(lengths, lengths[mixed.partner]))
+    assert mixed.outputs(model).shape == (24, 3)
+
+
+def test_a_length_of_floats_is_a_quantity_and_blended():
+    x, mixture = {"length": torch.tensor([1.0, 3.0])}, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
+    assert blended(x, mixture)["length"].tolist() == [2, 2]
+
+
 @pytest.mark.parametrize("hidden", [0.0, float("-inf")])
 def test_masks_of_floats_and_single_numbers_are_not_blended(hidden):
     mask = torch.tensor([[1.0, hidden], [hidden, hidden]])
@@ -253,7 +277,7 @@ def test_what_all_samples_share_is_not_blended(nodes):
 
 def test_packed_sequences_are_told_where_to_be_packed():
     packed = pack_padded_sequence(torch.randn(24, 4, 5), torch.full((24,), 4), batch_first=True)
-    with pytest.raises(UserError, match="pack them in the model"):
+    with pytest.raises(UserError, match="pack them in the model, with enforce_sorted=False"):
         MetaMixUp(net(), 3, lr=0.1)(packed, Y)
 
 

@@ -19,6 +19,7 @@ from metamixup.mixing import Mixture, image_size
 LABELS = ("labels", "label", "targets", "target", "y")
 INDEX = ("index", "idx")
 MASKS = ("attention_mask", "mask")
+LENGTHS = ("lengths", "length")  # of sequences, in whole numbers; one of floats is a quantity
 MOST_SAMPLES = 10**9  # a larger index is an identifier or a hash: a row is kept for every position below it
 
 Inputs = Any  # a tensor, or a tuple, list or dictionary of tensors and of further ones
@@ -147,7 +148,8 @@ def _named_tensors(x: Inputs, name: Any = "") -> Iterator[tuple[Any, Tensor]]:
     """The same, each with the key that it, or what it lies in, has in a dictionary."""
     if isinstance(x, PackedSequence):
         raise UserError(
-            "a PackedSequence has no row a sample: give padded sequences and their lengths, and pack them in the model"
+            "a PackedSequence has no row a sample: give a dictionary of padded sequences and their 'lengths', and pack "
+            "them in the model, with enforce_sorted=False"
         )
     if isinstance(x, Tensor):
         yield name, x
@@ -173,9 +175,9 @@ def size_of(x: Inputs) -> int:
 
 def by_sample(x: Inputs) -> tuple[list[Tensor], list[Tensor]]:
     """Of the parts with a row a sample those that can be blended, and those that cannot, as categories: of these a
-    blend keeps its first sample's. Masks and flags are neither."""
+    blend keeps its first sample's. Masks, lengths and flags are neither."""
     rows, n = [(name, part) for name, part in _named_tensors(x) if part.ndim], size_of(x)
-    parts = [part for name, part in rows if len(part) == n and name not in MASKS and part.dtype != torch.bool]
+    parts = [part for name, part in rows if len(part) == n and not is_joined(name, part) and part.dtype != torch.bool]
     return [part for part in parts if part.is_floating_point()], [
         part for part in parts if not part.is_floating_point()
     ]
@@ -241,10 +243,11 @@ def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
 
 
 def blended(x: Inputs, mixture: Mixture) -> Inputs:
-    """Every floating part is blended. Of two masks there is what one of them has: half of that has no meaning."""
+    """Every floating part is blended. Of two masks, or two lengths, there is what one of them has: half of that has no
+    meaning."""
 
     def blend(name: Any, part: Tensor) -> Tensor:
-        if name in MASKS:
+        if is_joined(name, part):
             return joined(part, mixture)
         return mixture.inputs(part) if part.is_floating_point() else part.view_as(part)
 
@@ -257,12 +260,17 @@ def chosen(x: Inputs, rows: Tensor) -> Inputs:
 
 
 def covering(x: Inputs, mixture: Mixture) -> Inputs:
-    """For blends inside the network: its inputs stay, but for their masks."""
-    return _each_row(x, lambda name, part: joined(part, mixture) if name in MASKS else part.view_as(part))
+    """For blends inside the network: its inputs stay, but for masks and lengths."""
+    return _each_row(x, lambda name, part: joined(part, mixture) if is_joined(name, part) else part.view_as(part))
+
+
+def is_joined(name: Any, part: Tensor) -> bool:
+    return name in MASKS or (name in LENGTHS and not part.is_floating_point())
 
 
 def joined(mask: Tensor, mixture: Mixture) -> Tensor:
-    """Where one of two partners has a token their blend has one; a sample that is not blended keeps its own. (B, …)"""
+    """Where one of two partners has a token their blend has one; a sample that is not blended keeps its own. mask:
+    (B, …), or lengths, (B,)."""
     own, other, lam = mask, mask[mixture.partner], mixture.lam.reshape(-1, *[1] * (mask.ndim - 1))
     return torch.where(lam == 1, own, torch.where(lam == 0, other, torch.maximum(own, other)))
 
