@@ -212,7 +212,7 @@ def test_masks_cover_both_partners_of_a_blend_and_no_one_elses(join):
     tokens, mask = torch.arange(12).view(4, 3), torch.tensor([[1, 1, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0]])
     mixture = Mixture(torch.tensor([0.5, 0.5, 1.0, 0.0]), torch.tensor([1, 0, 0, 1]))
     for kind in (torch.int64, torch.bool, torch.float32):
-        found = join({"input_ids": tokens, "attention_mask": mask.to(kind)}, mixture)
+        found = join({"input_ids": tokens, "attention_mask": mask.to(kind)}, mixture, 4)
         assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]]
         assert found["attention_mask"].dtype == kind
         assert torch.equal(found["input_ids"], tokens)
@@ -239,7 +239,7 @@ def test_a_blend_of_two_sequences_is_as_long_as_the_longer():
 
 def test_a_length_of_floats_is_a_quantity_and_blended():
     x, mixture = {"length": torch.tensor([1.0, 3.0])}, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
-    assert blended(x, mixture)["length"].tolist() == [2, 2]
+    assert blended(x, mixture, 2)["length"].tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("hidden", [0.0, float("-inf")])
@@ -247,32 +247,59 @@ def test_masks_of_floats_and_single_numbers_are_not_blended(hidden):
     mask = torch.tensor([[1.0, hidden], [hidden, hidden]])
     x = {"values": torch.randn(2, 2), "attention_mask": mask, "scale": torch.tensor(2.0)}
     mixture = Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
-    for found in (blended(x, mixture), covering(x, mixture)):
+    for found in (blended(x, mixture, 2), covering(x, mixture, 2)):
         assert found["scale"] == 2
         assert found["attention_mask"].tolist() == [[1.0, hidden], [1.0, hidden]]
-    assert torch.equal(blended(x, mixture)["values"], mixture.inputs(x["values"]))
+    assert torch.equal(blended(x, mixture, 2)["values"], mixture.inputs(x["values"]))
 
 
 def test_parts_are_blended_however_deep_they_lie():
     depth, views = torch.randn(24, 2), [torch.randn(24, 4), torch.randn(24, 3)]
     mixture = Mixture(torch.full((24,), 0.3), torch.arange(24).flip(0))
     x = {"pair": Named(X, depth), "more": {"views": views, "attention_mask": torch.ones(24, 2), "file": "a.jpg"}}
-    found = blended(x, mixture)
+    found = blended(x, mixture, 24)
     assert isinstance(found["pair"], Named)
     assert isinstance(found["more"]["views"], list)
     parts = [*found["pair"], *found["more"]["views"]]
     assert all(map(torch.equal, parts, map(mixture.inputs, [X, depth, *views])))
     assert found["more"]["attention_mask"].eq(1).all()
     assert found["more"]["file"] == "a.jpg"
-    assert torch.equal(chosen(x, mixture.partner)["more"]["views"][1], views[1].flip(0))
+    assert torch.equal(chosen(x, mixture.partner, 24)["more"]["views"][1], views[1].flip(0))
 
 
 @pytest.mark.parametrize("nodes", [3, 24 + 1])
-def test_what_all_samples_share_is_not_blended(nodes):
+@pytest.mark.parametrize("at", [0, 1])
+def test_what_all_samples_share_is_not_blended_wherever_it_stands(nodes, at):
     edges = torch.randn(nodes, nodes)
+    x = (edges, X) if at == 0 else (X, edges)
     mixture = Mixture(torch.full((24,), 0.3), torch.arange(24).flip(0))
-    for found in (blended((X, edges), mixture), covering((X, edges), mixture), chosen((X, edges), mixture.partner)):
-        assert torch.equal(found[1], edges)
+    for found in (blended(x, mixture, 24), covering(x, mixture, 24), chosen(x, mixture.partner, 24)):
+        assert torch.equal(found[at], edges)
+    assert torch.equal(blended(x, mixture, 24)[1 - at], mixture.inputs(X))
+
+
+class Graph(nn.Module):
+    """Nodes are summed along edges that all samples share."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = net()
+
+    def forward(self, edges, x):
+        return self.net(x @ edges)
+
+
+def test_a_shared_part_may_come_first():
+    torch.manual_seed(0)
+    model, edges = Graph(), torch.eye(5)
+    plain = MetaMixUp(model.net, 3, meta=(X[:9], Y[:9]), lr=0.1)
+    shared = MetaMixUp(model, 3, meta=((edges, X[:9]), Y[:9]), lr=0.1)
+    for _ in range(3):
+        mixed, found = plain(X, Y, range(24)), shared((edges, X), Y, range(24))
+        assert torch.equal(found.x[0], edges)
+        assert torch.equal(found.x[1], mixed.x)
+    with pytest.raises(UserError, match="5 samples have 7 labels"):
+        shared((edges, X), Y[:7])
 
 
 def test_packed_sequences_are_told_where_to_be_packed():

@@ -105,7 +105,7 @@ class Endless(IterableDataset):
     ("source", "told"),
     [
         ((X, Y[:3]), "the meta set has 10 samples and 3 labels"),
-        ((X, 3), "the meta set has 10 samples and no row"),
+        ((X, 3), "the meta set is not .* not a single number"),
         ((X, ["a"] * 10), "the meta set is not"),
         ((X.numpy(), Y), "the meta set is not .* torch.as_tensor"),
         (Endless(), "Endless has none"),

@@ -77,8 +77,9 @@ class Trainer(Plain):
         return (loss, outputs) if return_outputs else loss
 
     def _make_mixer(self, model: nn.Module, inputs: Mapping[str, Any]) -> MetaMixUp:
+        batch = parted(dict(inputs))
         options = {
-            "mix_at": _blend_point(model, parted(dict(inputs)).x),
+            "mix_at": _blend_point(model, batch.x, len(batch.y)),
             "seed": self.args.seed,
             **self._mixing,
         }
@@ -132,9 +133,9 @@ def _collated(samples: list[Any], collate: Callable[[list[Any]], Any], known: se
     return dict(batch)
 
 
-def _blend_point(model: nn.Module, x: Any) -> str:
-    """The input where it is of floats; the embedding of tokens otherwise."""
-    if by_sample(x)[0]:
+def _blend_point(model: nn.Module, x: Any, n: int) -> str:
+    """The input where it is of floats; the embedding of tokens otherwise. n: how many samples there are."""
+    if by_sample(x, n)[0]:
         return "input"
     embedding = model.get_input_embeddings()  # type: ignore[operator]
     return next(name for name, module in model.named_modules() if module is embedding)

@@ -161,8 +161,8 @@ def _named_tensors(x: Inputs, name: Any = "") -> Iterator[tuple[Any, Tensor]]:
             yield from _named_tensors(part, name)
 
 
-def size_of(x: Inputs) -> int:
-    """How many samples there are."""
+def size_of(x: Inputs, labels: int) -> int:
+    """How many samples there are: as many as labels where a part has as many rows, otherwise the rows of the first."""
     if not tensors_of(x):
         kind = type(x).__name__
         hint = ": torch.as_tensor(x) makes one" if isinstance(x, np.ndarray | list) else ""
@@ -170,23 +170,23 @@ def size_of(x: Inputs) -> int:
     rows = [part for part in tensors_of(x) if part.ndim]
     if not rows:
         raise UserError("inputs have no dimension of samples: give a batch, (B, …), not a single number")
-    return len(rows[0])
+    return labels if any(len(part) == labels for part in rows) else len(rows[0])
 
 
-def by_sample(x: Inputs) -> tuple[list[Tensor], list[Tensor]]:
-    """Of the parts with a row a sample those that can be blended, and those that cannot, as categories: of these a
-    blend keeps its first sample's. Masks, lengths and flags are neither."""
-    rows, n = [(name, part) for name, part in _named_tensors(x) if part.ndim], size_of(x)
+def by_sample(x: Inputs, n: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Of the parts with a row for each of n samples those that can be blended, and those that cannot, as categories: of
+    these a blend keeps its first sample's. Masks, lengths and flags are neither."""
+    rows = [(name, part) for name, part in _named_tensors(x) if part.ndim]
     parts = [part for name, part in rows if len(part) == n and not is_joined(name, part) and part.dtype != torch.bool]
     return [part for part in parts if part.is_floating_point()], [
         part for part in parts if not part.is_floating_point()
     ]
 
 
-def image_size_of(x: Inputs) -> tuple[int, int] | None:
+def image_size_of(x: Inputs, n: int) -> tuple[int, int] | None:
     """Height and width, where all that can be blended is images of one size; a mask is none."""
     masked = any(name in MASKS for name, _ in _named_tensors(x))
-    sizes = set() if masked else {image_size(part) for part in by_sample(x)[0]}
+    sizes = set() if masked else {image_size(part) for part in by_sample(x, n)[0]}
     return sizes.pop() if len(sizes) == 1 else None
 
 
@@ -223,13 +223,13 @@ def call(net: Callable[..., Any], x: Inputs) -> Any:
 
 
 @contextmanager
-def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
+def naming_meta_samples(x: Inputs, x_meta: Inputs, n: int) -> Iterator[None]:
     """Where the network fails at a single meta sample, or at some that are not as those of the batch, that is the
-    likely reason."""
+    likely reason. n: how many meta samples there are."""
     try:
         yield
     except (RuntimeError, ValueError) as error:
-        if size_of(x_meta) == 1:
+        if n == 1:
             raise UserError(
                 "the model does not take a meta batch of one sample, as BatchNorm in training does not: let the meta "
                 "set have a few samples of each class"
@@ -242,26 +242,26 @@ def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
         ) from error
 
 
-def blended(x: Inputs, mixture: Mixture) -> Inputs:
-    """Every floating part is blended. Of two masks, or two lengths, there is what one of them has: half of that has no
-    meaning."""
+def blended(x: Inputs, mixture: Mixture, n: int) -> Inputs:
+    """Every floating part with a row for each of n samples is blended. Of two masks, or two lengths, there is what one
+    of them has: half of that has no meaning."""
 
     def blend(name: Any, part: Tensor) -> Tensor:
         if is_joined(name, part):
             return joined(part, mixture)
         return mixture.inputs(part) if part.is_floating_point() else part.view_as(part)
 
-    return _each_row(x, blend)
+    return _each_row(x, blend, n)
 
 
-def chosen(x: Inputs, rows: Tensor) -> Inputs:
-    """These samples as they are. rows: (n,)."""
-    return _each_row(x, lambda _, part: part[rows])
+def chosen(x: Inputs, rows: Tensor, n: int) -> Inputs:
+    """These of n samples as they are. rows: (m,)."""
+    return _each_row(x, lambda _, part: part[rows], n)
 
 
-def covering(x: Inputs, mixture: Mixture) -> Inputs:
+def covering(x: Inputs, mixture: Mixture, n: int) -> Inputs:
     """For blends inside the network: its inputs stay, but for masks and lengths."""
-    return _each_row(x, lambda name, part: joined(part, mixture) if is_joined(name, part) else part.view_as(part))
+    return _each_row(x, lambda name, part: joined(part, mixture) if is_joined(name, part) else part.view_as(part), n)
 
 
 def is_joined(name: Any, part: Tensor) -> bool:
@@ -275,9 +275,9 @@ def joined(mask: Tensor, mixture: Mixture) -> Tensor:
     return torch.where(lam == 1, own, torch.where(lam == 0, other, torch.maximum(own, other)))
 
 
-def _each_row(x: Inputs, change: Callable[[Any, Tensor], Tensor]) -> Inputs:
-    """The same inputs with every tensor changed that has a row a sample; what all samples share stays."""
-    n = size_of(x)
+def _each_row(x: Inputs, change: Callable[[Any, Tensor], Tensor], n: int) -> Inputs:
+    """The same inputs with every tensor changed that has a row for each of n samples; what all samples share stays. By
+    its n rows alone a part is known: a shared one that has as many by chance is taken for theirs."""
     return _each(x, lambda name, part: change(name, part) if part.ndim and len(part) == n else part.view_as(part))
 
 
