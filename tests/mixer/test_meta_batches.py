@@ -51,9 +51,20 @@ def test_samples_may_be_dictionaries():
 
 
 def test_samples_may_have_several_parts_and_names():
-    found = MetaBatches(((X, {"depth": X + 1, "file": ["a.jpg"] * 10}), Y), seed=3).next(4)
-    assert torch.equal(found.x[0], X[found.index])
-    assert torch.equal(found.x[1]["depth"], X[found.index] + 1)
+    more = {
+        "depth": X + 1,
+        "file": [f"{i}.jpg" for i in range(10)],
+        "array": X.numpy(),
+        "kinds": ["a", "b"],
+        "scale": 2.0,
+    }
+    found = MetaBatches(((X, more), Y), seed=3).next(4)
+    rows = found.index.tolist()
+    assert torch.equal(found.x[0], X[rows])
+    assert torch.equal(found.x[1]["depth"], X[rows] + 1)
+    assert found.x[1]["file"] == [f"{i}.jpg" for i in rows]
+    assert found.x[1]["array"].tolist() == X[rows].tolist()
+    assert (found.x[1]["kinds"], found.x[1]["scale"]) == (["a", "b"], 2.0), "shared by all"
 
 
 def test_goes_through_a_loader_without_end():

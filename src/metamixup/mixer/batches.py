@@ -255,8 +255,12 @@ def blended(x: Inputs, mixture: Mixture, n: int) -> Inputs:
 
 
 def chosen(x: Inputs, rows: Tensor, n: int) -> Inputs:
-    """These of n samples as they are. rows: (m,)."""
-    return _each_row(x, lambda _, part: part[rows], n)
+    """These of n samples as they are, in arrays and lists too, as of file names. rows: (m,)."""
+    if isinstance(x, Tensor | np.ndarray):
+        return x[rows if isinstance(x, Tensor) else rows.cpu().numpy()] if x.ndim and len(x) == n else x
+    if isinstance(x, list) and len(x) == n and not tensors_of(x):
+        return [x[i] for i in rows.tolist()]
+    return _within(x, lambda _, part: chosen(part, rows, n))
 
 
 def covering(x: Inputs, mixture: Mixture, n: int) -> Inputs:
@@ -286,9 +290,14 @@ def _each(x: Inputs, change: Callable[[Any, Tensor], Tensor], name: Any = "") ->
     of the key that leads to it."""
     if isinstance(x, Tensor):
         return change(name, x)
+    return _within(x, lambda key, part: _each(part, change, key), name)
+
+
+def _within(x: Inputs, change: Callable[[Any, Inputs], Inputs], name: Any = "") -> Inputs:
+    """The same dictionary, tuple or list of changed parts; what is none of these stays."""
     if isinstance(x, Mapping):
-        return {key: _each(part, change, key) for key, part in x.items()}
+        return {key: change(key, part) for key, part in x.items()}
     if isinstance(x, tuple | list):
-        parts = [_each(part, change, name) for part in x]
+        parts = [change(name, part) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     return x
