@@ -330,3 +330,17 @@ def test_inputs_that_cannot_be_blended_beside_others_are_told_of_once():
 def test_a_mask_of_floats_alone_does_not_make_tokens_blendable():
     with pytest.raises(UserError, match=r"inputs of .*int64 cannot be blended: of tokens give mix_at the name"):
         MetaMixUp(Categories(), 3, lr=0.1)({"mask": torch.ones(24, 1), "kind": Y, "labels": Y})
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net()
+
+    def forward(self, mask):
+        return self.net(mask)
+
+
+def test_inputs_that_are_called_a_mask_are_to_be_renamed():
+    with pytest.raises(UserError, match=r"'attention_mask' or 'mask' is joined .* rename it"):
+        MetaMixUp(Masked(), 3, lr=0.1)({"mask": X, "labels": Y})

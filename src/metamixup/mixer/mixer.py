@@ -204,7 +204,7 @@ class MetaMixUp:
         """Labels are blended whether inputs can be or not."""
         floats, others = batches.by_sample(x, n)
         if not floats:
-            kind = (others or batches.tensors_of(x))[0].dtype
+            kind = (others or [part for part in batches.tensors_of(x) if part.ndim and len(part) == n])[0].dtype
             raise UserError(f"inputs of {kind} cannot be blended: {_as_floats(kind)}")
         if others and not self._warned:
             self._warned = True
@@ -294,7 +294,10 @@ class MetaMixUp:
 
 
 def _as_floats(kind: torch.dtype) -> str:
-    """What to do about inputs that are none."""
+    """What to do about inputs that are none, or are called what masks are."""
+    if kind.is_floating_point:
+        names = " or ".join(repr(name) for name in batches.MASKS)
+        return f"an entry called {names} is joined with its partner's; if it is an image or a quantity, rename it"
     if kind.is_complex:
         return "blend their real and imaginary parts, as by torch.view_as_real(x)"
     if kind == torch.uint8:
