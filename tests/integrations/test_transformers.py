@@ -137,6 +137,20 @@ def test_smoothed_labels_are_those_of_the_arguments_and_a_loss_of_ones_own_is_re
         made(images(16, 0), None, tmp_path, model=vit(), compute_loss_func=cross_entropy)
 
 
+def test_a_state_from_another_device_is_read_on_the_cpu(tmp_path, monkeypatch):
+    arguments = {"max_steps": 2, "save_steps": 1, "save_strategy": "steps"}
+    trainer = run(made(images(48, 0), None, tmp_path, arguments, model=vit()))
+    state, load, places = tmp_path / "checkpoint-1" / "mixer.pt", torch.load, []
+
+    def watched(file, *args, **options):
+        places.extend([options.get("map_location")] if file == state else [])
+        return load(file, *args, **options)
+
+    monkeypatch.setattr(torch, "load", watched)
+    run(trainer, resume_from_checkpoint=str(state.parent))
+    assert places == ["cpu"]
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_a_run_that_goes_on_from_a_checkpoint_keeps_what_the_mixer_learned(same, tmp_path):
     arguments = {"num_train_epochs": 4, "save_strategy": "epoch"}

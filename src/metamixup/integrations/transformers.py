@@ -87,7 +87,7 @@ class Trainer(Plain):
         mixer = MetaMixUp(model, cast(Any, model).config.num_labels, meta=meta, **options)
         saved = Path(self._resumed) / STATE if self._resumed else None
         if saved is not None and saved.exists():  # a checkpoint of the plain Trainer has none
-            mixer.load_state_dict(torch.load(saved, weights_only=True))
+            mixer.load_state_dict(torch.load(saved, map_location="cpu", weights_only=True))
         return mixer
 
 
