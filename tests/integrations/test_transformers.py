@@ -13,6 +13,7 @@ transformers = pytest.importorskip("transformers")
 from metamixup import Beta, MetaMixUp  # noqa: E402
 from metamixup.errors import UserError  # noqa: E402
 from metamixup.integrations.transformers import Trainer  # noqa: E402
+from metamixup.trust import Trust  # noqa: E402
 
 
 class Rows(Dataset):
@@ -135,6 +136,20 @@ def test_smoothed_labels_are_those_of_the_arguments_and_a_loss_of_ones_own_is_re
     assert torch.allclose(loss, cross_entropy(outputs.logits, mixed.y, label_smoothing=0.3))
     with pytest.raises(UserError, match="leave out compute_loss_func"):
         made(images(16, 0), None, tmp_path, model=vit(), compute_loss_func=cross_entropy)
+    with pytest.raises(UserError, match="leave out 'loss'"):
+        made(images(16, 0), None, tmp_path, model=vit(), mixing={"loss": cross_entropy})
+
+
+def test_lambda_is_learned_by_the_smoothed_loss_too(tmp_path):
+    arguments, mixing = {"label_smoothing_factor": 0.3}, {"policy": "learned"}
+    trainer = made(images(16, 0), images(12, 1), tmp_path, arguments, model=vit(), mixing=mixing)
+    batch = trainer.data_collator([trainer.train_dataset[i] for i in range(16)])
+    trainer.create_optimizer()
+    trainer.compute_loss(trainer.model.train(), dict(batch))
+    mixer = trainer._mixer
+    assert not isinstance(mixer.stage, Trust)
+    outputs, targets = trainer.model(batch["pixel_values"]), torch.eye(3)[batch["labels"]]
+    assert torch.allclose(mixer._loss(outputs, targets), cross_entropy(outputs.logits, targets, label_smoothing=0.3))
 
 
 def test_a_state_from_another_device_is_read_on_the_cpu(tmp_path, monkeypatch):

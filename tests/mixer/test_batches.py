@@ -161,6 +161,12 @@ def test_models_may_return_objects_dictionaries_and_tuples(way, policy):
     assert torch.equal(*lams)
 
 
+def test_a_cross_entropy_of_ones_own_is_given_their_logits():
+    model = Answering(WAYS["object"])
+    mixer = MetaMixUp(model, 3, meta=(X, Y), lr=0.1, loss=nn.CrossEntropyLoss(label_smoothing=0.1))
+    assert mixer(X, Y, range(24)).outputs(model).logits.shape == (24, 3)
+
+
 def test_an_answer_without_logits_is_told():
     with pytest.raises(UserError, match="without logits"):
         logits_of(SimpleNamespace(scores=X))

@@ -6,12 +6,12 @@ Images are blended by their pixels, text by its embeddings.
 import inspect
 import io
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from transformers import Trainer as Plain
 from transformers import TrainerCallback
@@ -20,6 +20,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoin
 from metamixup.errors import UserError
 from metamixup.mixer import Indexed, MetaMixUp
 from metamixup.mixer.batches import INDEX, LABELS, by_sample, parted
+from metamixup.mixing import soft_cross_entropy
 from metamixup.network import logits_of
 from metamixup.storage import write_atomically
 
@@ -43,6 +44,8 @@ class Trainer(Plain):
             raise UserError(
                 "the loss of blends is the cross entropy: leave out compute_loss_func, which was made for classes"
             )
+        if "loss" in (mixing or {}):
+            raise UserError("the loss of blends is the cross entropy: leave out 'loss' in mixing")
         # Ours is the mean of a batch, which the Trainer is to divide where gradients are accumulated.
         self.model_accepts_loss_kwargs = False
         known = _known_keys(cast(nn.Module, self.model))
@@ -73,7 +76,7 @@ class Trainer(Plain):
             self._mixer = self._make_mixer(cast(nn.Module, self.model), inputs)
         mixed = self._mixer(dict(inputs), lr=self.optimizer)
         outputs = mixed.outputs(model)
-        loss = cross_entropy(logits_of(outputs), mixed.y, label_smoothing=self.args.label_smoothing_factor)
+        loss = self._mixer.loss(logits_of(outputs), mixed.y)
         return (loss, outputs) if return_outputs else loss
 
     def _make_mixer(self, model: nn.Module, inputs: Mapping[str, Any]) -> MetaMixUp:
@@ -81,6 +84,7 @@ class Trainer(Plain):
         options = {
             "mix_at": _blend_point(model, batch.x, len(batch.y)),
             "seed": self.args.seed,
+            "loss": partial(soft_cross_entropy, label_smoothing=self.args.label_smoothing_factor),
             **self._mixing,
         }
         meta = None if self._meta_dataset is None else _Collated(self._meta_dataset, self._collate_meta)

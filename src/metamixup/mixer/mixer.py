@@ -49,8 +49,9 @@ class MetaMixUp:
     estimator: a name of `metamixup.choices.ESTIMATORS` or an estimator, for policies that learn by ∇λ.
     every: learn on each k-th step only; the default policy does so twice as often until it is known whether labels are
         wrong, and half as often once there is little left to learn.
-    loss: of (what the model returns, targets), smooth in the targets, since those are blended. With another one than
-        the cross entropy, weighted, smoothed or plain, the policy is the paper's unless one is asked for.
+    loss: of (what the model returns, targets), smooth in the targets, since those are blended. A cross entropy,
+        weighted, smoothed or plain, is given the logits in what the model returns; with another one the policy is the
+        paper's unless one is asked for.
     mix_at: "input", "features" (what the linear layer that the model ends in is given) or the name of a module whose
         output is blended, called once in each pass; the loss is then taken of `mixed.outputs(model)`.
     seed: decides partners, λ and meta batches.
@@ -216,8 +217,7 @@ class MetaMixUp:
             )
 
     def _loss(self, found: Any, targets: Tensor) -> Tensor:
-        if self.loss is soft_cross_entropy:
-            return soft_cross_entropy(logits_of(found), targets)
+        found = logits_of(found) if is_cross_entropy(self.loss) else found
         if not self._checked:
             require_blendable(self.loss, found, targets)
             self._checked = True
