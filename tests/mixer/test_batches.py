@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from metamixup import Indexed, MetaMixUp
 from metamixup.errors import UserError
-from metamixup.mixer.batches import blended, chosen, covering, index_of, parted, places_of
+from metamixup.mixer.batches import blended, chosen, covering, index_of, labels_of, parted, places_of
 from metamixup.mixing import Mixture
 from metamixup.network import logits_of
 
@@ -87,6 +87,13 @@ def test_what_is_no_batch_is_told(wrong):
 def test_labels_that_are_no_numbers_are_told(labels, told):
     with pytest.raises(UserError, match=told):
         MetaMixUp(net(), 3, lr=0.1)(X, labels)
+
+
+@pytest.mark.parametrize("labels", [[[0, 1], [2]], None, [None] * 24])
+def test_labels_that_are_neither_numbers_nor_names_are_not_taken_for_names(labels):
+    with pytest.raises(UserError, match="labels are a tensor, an array or a list of numbers") as told:
+        labels_of(labels)
+    assert "names" not in str(told.value)
 
 
 @pytest.mark.parametrize("index", [[1, 0, 2], np.array([1, 0, 2]), torch.tensor([1, 0, 2], dtype=torch.int32)])

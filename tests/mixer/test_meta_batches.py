@@ -117,7 +117,7 @@ class Endless(IterableDataset):
     [
         ((X, Y[:3]), "the meta set has 10 samples and 3 labels"),
         ((X, 3), "the meta set is not .* not a single number"),
-        ((X, ["a"] * 10), "the meta set is not"),
+        ((X, ["a"] * 10), "the meta set is not .* give names of classes numbers"),
         ((X.numpy(), Y), "the meta set is not .* torch.as_tensor"),
         (Endless(), "Endless has none"),
         (7, "int has none"),

@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -98,7 +98,8 @@ def labels_of(y: Any) -> Tensor:
     try:
         labels = torch.as_tensor(y)
     except (TypeError, ValueError, RuntimeError) as error:
-        hint = ": give names of classes numbers, as by np.unique(names, return_inverse=True)[1]"
+        named = isinstance(y, Iterable) and any(isinstance(label, str) for label in y)
+        hint = ": give names of classes numbers, as by np.unique(names, return_inverse=True)[1]" if named else ""
         raise UserError(f"labels are a tensor, an array or a list of numbers, not these ({error}){hint}") from error
     if not labels.ndim:
         raise UserError("labels are one for each sample, (B,), not a single number")
