@@ -250,6 +250,14 @@ def test_a_blend_of_two_sequences_is_as_long_as_the_longer():
     assert mixed.outputs(model).shape == (24, 3)
 
 
+def test_up_to_the_features_sequences_keep_their_own_lengths():
+    x, lengths, model = torch.randn(24, 4, 5), torch.arange(24) % 4 + 1, Recurrent()
+    mixed = MetaMixUp(model, 3, policy="beta", mix_at="features")({"x": x, "lengths": lengths, "labels": Y})
+    assert torch.equal(mixed.given["lengths"], lengths)
+    features = model.recur(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))[1][0]
+    assert torch.allclose(mixed.outputs(model), model.out(mixed.mixture.inputs(features)), atol=1e-6)
+
+
 def test_a_length_of_floats_is_a_quantity_and_blended():
     x, mixture = {"length": torch.tensor([1.0, 3.0])}, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
     assert blended(x, mixture, 2)["length"].tolist() == [2, 2]

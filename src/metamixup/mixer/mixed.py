@@ -33,8 +33,11 @@ class Mixed:
     @cached_property
     def given(self) -> Inputs:
         """What the model is called with: tensors of this batch's own, by which a pass on it is known."""
-        join = batches.blended if self.point.module is None else batches.covering
-        return join(self.source, self.mixture, self.size)
+        if self.point.module is None:
+            return batches.blended(self.source, self.mixture, self.size)
+        # Up to the features each sample is alone: a longer mask would show it its own padding.
+        mixture = Mixture.unblended(self.mixture.lam) if self.point.before else self.mixture
+        return batches.covering(self.source, mixture, self.size)
 
     @property
     def asked_for(self) -> list[Tensor]:
