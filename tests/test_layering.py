@@ -28,7 +28,7 @@ EDGES = {
     "benchmarks": "data engine meta mixing models network policy seeding trust",
     "choices": "errors meta policy trust",
     "mixer": "choices errors meta mixing network policy seeding trust world",
-    "integrations": "choices data errors mixer network policy seeding storage trust",
+    "integrations": "choices data errors mixer mixing network policy seeding storage trust",
     "settings": "choices data engine errors meta methods models policy seeding storage trust",
     "runs": "data engine errors meta mixer mixing models network seeding settings storage trust world",
     "analysis": "data engine errors mixing network policy runs seeding settings storage",

@@ -84,11 +84,12 @@ def test_images_with_a_module_of_ones_own(form):
     assert model.module_ is not module
 
 
-def test_no_batch_is_a_rest_of_one_sample():
+@pytest.mark.parametrize("size", [2, len(X) - 2])
+def test_no_batch_is_a_rest_of_one_sample(size):
     def make(shape, classes):
         return nn.Sequential(nn.Linear(*shape, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, classes))
 
-    model = MetaMixUpClassifier(make, epochs=2, batch_size=len(X) - 1, random_state=0).fit(X, Y)
+    model = MetaMixUpClassifier(make, epochs=2, batch_size=size, random_state=0).fit(X[1:], Y[1:])
     assert model.predict(X[:1]).shape == (1,)
 
 
@@ -98,6 +99,13 @@ def test_features_count_whatever_their_size_and_constant_ones_do_not(size):
     standard = Standardise(x)(x)
     assert torch.allclose(standard[:, :4].std(0, correction=0), torch.ones(4), rtol=1e-4)
     assert standard[:, 4].abs().max() == 0
+
+
+def test_a_column_that_only_rounding_changes_is_constant():
+    x = torch.tensor([[0.3, 1], [0.3, 1], [0.30000004, 1.0001]])
+    standard = Standardise(x)(x).abs().max(0).values
+    assert standard[0] < 1e-6
+    assert standard[1] > 1, "what differs by more is not"
 
 
 def test_a_sample_a_class_still_trains():

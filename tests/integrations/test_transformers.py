@@ -1,6 +1,7 @@
 """transformers' own Trainer on tiny models that are made here, of images and of text."""
 
 import warnings
+from copy import deepcopy
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ transformers = pytest.importorskip("transformers")
 from metamixup import Beta, MetaMixUp  # noqa: E402
 from metamixup.errors import UserError  # noqa: E402
 from metamixup.integrations.transformers import Trainer  # noqa: E402
+from metamixup.trust import Trust  # noqa: E402
 
 
 class Rows(Dataset):
@@ -134,16 +136,46 @@ def test_smoothed_labels_are_those_of_the_arguments_and_a_loss_of_ones_own_is_re
     assert torch.allclose(loss, cross_entropy(outputs.logits, mixed.y, label_smoothing=0.3))
     with pytest.raises(UserError, match="leave out compute_loss_func"):
         made(images(16, 0), None, tmp_path, model=vit(), compute_loss_func=cross_entropy)
+    with pytest.raises(UserError, match="leave out 'loss'"):
+        made(images(16, 0), None, tmp_path, model=vit(), mixing={"loss": cross_entropy})
 
 
-def test_a_run_that_goes_on_from_a_checkpoint_keeps_what_the_mixer_learned(tmp_path):
+def test_lambda_is_learned_by_the_smoothed_loss_too(tmp_path):
+    arguments, mixing = {"label_smoothing_factor": 0.3}, {"policy": "learned"}
+    trainer = made(images(16, 0), images(12, 1), tmp_path, arguments, model=vit(), mixing=mixing)
+    batch = trainer.data_collator([trainer.train_dataset[i] for i in range(16)])
+    trainer.create_optimizer()
+    trainer.compute_loss(trainer.model.train(), dict(batch))
+    mixer = trainer._mixer
+    assert not isinstance(mixer.stage, Trust)
+    outputs, targets = trainer.model(batch["pixel_values"]), torch.eye(3)[batch["labels"]]
+    assert torch.allclose(mixer._loss(outputs, targets), cross_entropy(outputs.logits, targets, label_smoothing=0.3))
+
+
+def test_a_state_from_another_device_is_read_on_the_cpu(tmp_path, monkeypatch):
+    arguments = {"max_steps": 2, "save_steps": 1, "save_strategy": "steps"}
+    trainer = run(made(images(48, 0), None, tmp_path, arguments, model=vit()))
+    state, load, places = tmp_path / "checkpoint-1" / "mixer.pt", torch.load, []
+
+    def watched(file, *args, **options):
+        places.extend([options.get("map_location")] if file == state else [])
+        return load(file, *args, **options)
+
+    monkeypatch.setattr(torch, "load", watched)
+    run(trainer, resume_from_checkpoint=str(state.parent))
+    assert places == ["cpu"]
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_run_that_goes_on_from_a_checkpoint_keeps_what_the_mixer_learned(same, tmp_path):
     arguments = {"num_train_epochs": 4, "save_strategy": "epoch"}
     whole = run(made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert()))
-    again = run(
-        made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert()),
-        resume_from_checkpoint=str(tmp_path / "checkpoint-12"),
-    )
-    assert again._mixer.stage.steps == whole._mixer.stage.steps == 24
-    mine, theirs = (dict(trainer.model.named_parameters()) for trainer in (whole, again))
-    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
-    assert torch.equal(whole._mixer.stage.labels.samples.log_p, again._mixer.stage.labels.samples.log_p)
+    theirs = {name: value.clone() for name, value in whole.model.named_parameters()}
+    state = deepcopy(whole._mixer.state_dict())
+    again = whole if same else made(texts(96, 0), texts(24, 1), tmp_path, arguments, model=bert())
+    run(again, resume_from_checkpoint=str(tmp_path / "checkpoint-12"))
+    assert again._mixer.stage.steps == state["stage"]["steps"] == 24
+    mine = dict(again.model.named_parameters())
+    assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+    assert again._mixer.meta.steps == state["meta"]
+    assert torch.equal(again._mixer.stage.labels.samples.log_p, state["stage"]["labels"]["samples"]["log_p"])

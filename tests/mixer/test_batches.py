@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from metamixup import Indexed, MetaMixUp
 from metamixup.errors import UserError
-from metamixup.mixer.batches import blended, chosen, covering, index_of, parted, places_of
+from metamixup.mixer.batches import blended, chosen, covering, index_of, labels_of, parted, places_of
 from metamixup.mixing import Mixture
 from metamixup.network import logits_of
 
@@ -89,6 +89,13 @@ def test_labels_that_are_no_numbers_are_told(labels, told):
         MetaMixUp(net(), 3, lr=0.1)(X, labels)
 
 
+@pytest.mark.parametrize("labels", [[[0, 1], [2]], None, [None] * 24])
+def test_labels_that_are_neither_numbers_nor_names_are_not_taken_for_names(labels):
+    with pytest.raises(UserError, match="labels are a tensor, an array or a list of numbers") as told:
+        labels_of(labels)
+    assert "names" not in str(told.value)
+
+
 @pytest.mark.parametrize("index", [[1, 0, 2], np.array([1, 0, 2]), torch.tensor([1, 0, 2], dtype=torch.int32)])
 def test_an_index_is_a_list_an_array_or_a_tensor(index):
     assert index_of(index, 3).tolist() == [1, 0, 2]
@@ -161,6 +168,12 @@ def test_models_may_return_objects_dictionaries_and_tuples(way, policy):
     assert torch.equal(*lams)
 
 
+def test_a_cross_entropy_of_ones_own_is_given_their_logits():
+    model = Answering(WAYS["object"])
+    mixer = MetaMixUp(model, 3, meta=(X, Y), lr=0.1, loss=nn.CrossEntropyLoss(label_smoothing=0.1))
+    assert mixer(X, Y, range(24)).outputs(model).logits.shape == (24, 3)
+
+
 def test_an_answer_without_logits_is_told():
     with pytest.raises(UserError, match="without logits"):
         logits_of(SimpleNamespace(scores=X))
@@ -212,10 +225,42 @@ def test_masks_cover_both_partners_of_a_blend_and_no_one_elses(join):
     tokens, mask = torch.arange(12).view(4, 3), torch.tensor([[1, 1, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0]])
     mixture = Mixture(torch.tensor([0.5, 0.5, 1.0, 0.0]), torch.tensor([1, 0, 0, 1]))
     for kind in (torch.int64, torch.bool, torch.float32):
-        found = join({"input_ids": tokens, "attention_mask": mask.to(kind)}, mixture)
+        found = join({"input_ids": tokens, "attention_mask": mask.to(kind)}, mixture, 4)
         assert found["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]]
         assert found["attention_mask"].dtype == kind
         assert torch.equal(found["input_ids"], tokens)
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.recur, self.out = nn.GRU(5, 8, batch_first=True), nn.Linear(8, 3)
+
+    def forward(self, x, lengths):
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return self.out(self.recur(packed)[1][0])
+
+
+def test_a_blend_of_two_sequences_is_as_long_as_the_longer():
+    x, lengths = torch.randn(24, 4, 5), torch.arange(24) % 4 + 1
+    x = x * (torch.arange(4) < lengths[:, None])[..., None]
+    model = Recurrent()
+    mixed = MetaMixUp(model, 3, policy="beta")({"x": x, "lengths": lengths, "labels": Y})  # a warning would be an error
+    assert torch.equal(mixed.x["lengths"], torch.maximum(lengths, lengths[mixed.partner]))
+    assert mixed.outputs(model).shape == (24, 3)
+
+
+def test_up_to_the_features_sequences_keep_their_own_lengths():
+    x, lengths, model = torch.randn(24, 4, 5), torch.arange(24) % 4 + 1, Recurrent()
+    mixed = MetaMixUp(model, 3, policy="beta", mix_at="features")({"x": x, "lengths": lengths, "labels": Y})
+    assert torch.equal(mixed.given["lengths"], lengths)
+    features = model.recur(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))[1][0]
+    assert torch.allclose(mixed.outputs(model), model.out(mixed.mixture.inputs(features)), atol=1e-6)
+
+
+def test_a_length_of_floats_is_a_quantity_and_blended():
+    x, mixture = {"length": torch.tensor([1.0, 3.0])}, Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
+    assert blended(x, mixture, 2)["length"].tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("hidden", [0.0, float("-inf")])
@@ -223,37 +268,64 @@ def test_masks_of_floats_and_single_numbers_are_not_blended(hidden):
     mask = torch.tensor([[1.0, hidden], [hidden, hidden]])
     x = {"values": torch.randn(2, 2), "attention_mask": mask, "scale": torch.tensor(2.0)}
     mixture = Mixture(torch.tensor([0.5, 0.5]), torch.tensor([1, 0]))
-    for found in (blended(x, mixture), covering(x, mixture)):
+    for found in (blended(x, mixture, 2), covering(x, mixture, 2)):
         assert found["scale"] == 2
         assert found["attention_mask"].tolist() == [[1.0, hidden], [1.0, hidden]]
-    assert torch.equal(blended(x, mixture)["values"], mixture.inputs(x["values"]))
+    assert torch.equal(blended(x, mixture, 2)["values"], mixture.inputs(x["values"]))
 
 
 def test_parts_are_blended_however_deep_they_lie():
     depth, views = torch.randn(24, 2), [torch.randn(24, 4), torch.randn(24, 3)]
     mixture = Mixture(torch.full((24,), 0.3), torch.arange(24).flip(0))
     x = {"pair": Named(X, depth), "more": {"views": views, "attention_mask": torch.ones(24, 2), "file": "a.jpg"}}
-    found = blended(x, mixture)
+    found = blended(x, mixture, 24)
     assert isinstance(found["pair"], Named)
     assert isinstance(found["more"]["views"], list)
     parts = [*found["pair"], *found["more"]["views"]]
     assert all(map(torch.equal, parts, map(mixture.inputs, [X, depth, *views])))
     assert found["more"]["attention_mask"].eq(1).all()
     assert found["more"]["file"] == "a.jpg"
-    assert torch.equal(chosen(x, mixture.partner)["more"]["views"][1], views[1].flip(0))
+    assert torch.equal(chosen(x, mixture.partner, 24)["more"]["views"][1], views[1].flip(0))
 
 
 @pytest.mark.parametrize("nodes", [3, 24 + 1])
-def test_what_all_samples_share_is_not_blended(nodes):
+@pytest.mark.parametrize("at", [0, 1])
+def test_what_all_samples_share_is_not_blended_wherever_it_stands(nodes, at):
     edges = torch.randn(nodes, nodes)
+    x = (edges, X) if at == 0 else (X, edges)
     mixture = Mixture(torch.full((24,), 0.3), torch.arange(24).flip(0))
-    for found in (blended((X, edges), mixture), covering((X, edges), mixture), chosen((X, edges), mixture.partner)):
-        assert torch.equal(found[1], edges)
+    for found in (blended(x, mixture, 24), covering(x, mixture, 24), chosen(x, mixture.partner, 24)):
+        assert torch.equal(found[at], edges)
+    assert torch.equal(blended(x, mixture, 24)[1 - at], mixture.inputs(X))
+
+
+class Graph(nn.Module):
+    """Nodes are summed along edges that all samples share."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = net()
+
+    def forward(self, edges, x):
+        return self.net(x @ edges)
+
+
+def test_a_shared_part_may_come_first():
+    torch.manual_seed(0)
+    model, edges = Graph(), torch.eye(5)
+    plain = MetaMixUp(model.net, 3, meta=(X[:9], Y[:9]), lr=0.1)
+    shared = MetaMixUp(model, 3, meta=((edges, X[:9]), Y[:9]), lr=0.1)
+    for _ in range(3):
+        mixed, found = plain(X, Y, range(24)), shared((edges, X), Y, range(24))
+        assert torch.equal(found.x[0], edges)
+        assert torch.equal(found.x[1], mixed.x)
+    with pytest.raises(UserError, match="5 samples have 7 labels"):
+        shared((edges, X), Y[:7])
 
 
 def test_packed_sequences_are_told_where_to_be_packed():
     packed = pack_padded_sequence(torch.randn(24, 4, 5), torch.full((24,), 4), batch_first=True)
-    with pytest.raises(UserError, match="pack them in the model"):
+    with pytest.raises(UserError, match="pack them in the model, with enforce_sorted=False"):
         MetaMixUp(net(), 3, lr=0.1)(packed, Y)
 
 
@@ -279,3 +351,17 @@ def test_inputs_that_cannot_be_blended_beside_others_are_told_of_once():
 def test_a_mask_of_floats_alone_does_not_make_tokens_blendable():
     with pytest.raises(UserError, match=r"inputs of .*int64 cannot be blended: of tokens give mix_at the name"):
         MetaMixUp(Categories(), 3, lr=0.1)({"mask": torch.ones(24, 1), "kind": Y, "labels": Y})
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net()
+
+    def forward(self, mask):
+        return self.net(mask)
+
+
+def test_inputs_that_are_called_a_mask_are_to_be_renamed():
+    with pytest.raises(UserError, match=r"'attention_mask' or 'mask' is joined .* rename it"):
+        MetaMixUp(Masked(), 3, lr=0.1)({"mask": X, "labels": Y})

@@ -24,6 +24,14 @@ def test_draws_anew_each_time_without_repeats_and_again_from_the_same_seed():
     assert len(stream.next(99).x) == 10
 
 
+@pytest.mark.parametrize("source", [(X, Y), TensorDataset(X, Y)])
+def test_samples_keep_their_order_which_may_be_that_of_their_lengths(source):
+    stream = MetaBatches(source, seed=3)
+    for _ in range(3):
+        index = stream.next(6).index
+        assert torch.equal(index, index.sort().values)
+
+
 class Rows(Dataset):
     """Samples as dictionaries."""
 
@@ -43,9 +51,20 @@ def test_samples_may_be_dictionaries():
 
 
 def test_samples_may_have_several_parts_and_names():
-    found = MetaBatches(((X, {"depth": X + 1, "file": ["a.jpg"] * 10}), Y), seed=3).next(4)
-    assert torch.equal(found.x[0], X[found.index])
-    assert torch.equal(found.x[1]["depth"], X[found.index] + 1)
+    more = {
+        "depth": X + 1,
+        "file": [f"{i}.jpg" for i in range(10)],
+        "array": X.numpy(),
+        "kinds": ["a", "b"],
+        "scale": 2.0,
+    }
+    found = MetaBatches(((X, more), Y), seed=3).next(4)
+    rows = found.index.tolist()
+    assert torch.equal(found.x[0], X[rows])
+    assert torch.equal(found.x[1]["depth"], X[rows] + 1)
+    assert found.x[1]["file"] == [f"{i}.jpg" for i in rows]
+    assert found.x[1]["array"].tolist() == X[rows].tolist()
+    assert (found.x[1]["kinds"], found.x[1]["scale"]) == (["a", "b"], 2.0), "shared by all"
 
 
 def test_goes_through_a_loader_without_end():
@@ -97,8 +116,8 @@ class Endless(IterableDataset):
     ("source", "told"),
     [
         ((X, Y[:3]), "the meta set has 10 samples and 3 labels"),
-        ((X, 3), "the meta set has 10 samples and no row"),
-        ((X, ["a"] * 10), "the meta set is not"),
+        ((X, 3), "the meta set is not .* not a single number"),
+        ((X, ["a"] * 10), "the meta set is not .* give names of classes numbers"),
         ((X.numpy(), Y), "the meta set is not .* torch.as_tensor"),
         (Endless(), "Endless has none"),
         (7, "int has none"),

@@ -39,10 +39,11 @@ def test_images_are_blended_by_boxes_and_what_is_inside_the_network_is_not():
 
 def test_inputs_of_several_sizes_have_no_boxes_in_common():
     x = {"image": torch.rand(6, 3, 16, 16), "map": torch.rand(6, 1, 20, 20)}
-    assert batches.image_size_of(x) is None
-    assert batches.image_size_of({"image": x["image"], "length": torch.ones(6).long()}) == (16, 16)
+    assert batches.image_size_of(x, 6) is None
+    assert batches.image_size_of({"image": x["image"], "length": torch.ones(6).long()}, 6) == (16, 16)
     assert (
-        batches.image_size_of({"tokens": torch.ones(6, 16).long(), "attention_mask": torch.ones(6, 1, 16, 16)}) is None
+        batches.image_size_of({"tokens": torch.ones(6, 16).long(), "attention_mask": torch.ones(6, 1, 16, 16)}, 6)
+        is None
     )
 
 

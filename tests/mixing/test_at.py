@@ -57,9 +57,9 @@ def test_a_blend_point_is_the_input_or_what_a_module_gives_or_is_given(net, mixt
     x = torch.randn(3, 3).double()
     hidden = net[1](net[0](x))
     blended = net[2](mix(hidden, hidden[mixture.partner], mixture.lam))
-    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint(net[1])), blended)
-    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint(net[2], before=True)), blended)
-    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint()), net(mixture.inputs(x)))
+    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint(net[1]), 3), blended)
+    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint(net[2], before=True), 3), blended)
+    torch.testing.assert_close(outputs(net, x, mixture, BlendPoint(), 3), net(mixture.inputs(x)))
     assert not net[2]._forward_pre_hooks
 
 

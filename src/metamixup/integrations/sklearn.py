@@ -19,7 +19,7 @@ from metamixup.policy import Policy
 from metamixup.seeding import derived_generator
 from metamixup.trust import Trust
 
-ROUNDING = 1e-12  # of a mean in double precision
+ROUNDING = 4  # units in the last place, by which the values of a constant may differ
 MakeModule = Callable[[tuple[int, ...], int], nn.Module]
 
 
@@ -105,7 +105,7 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         for epoch in range(self.epochs):
             order = torch.randperm(len(train), generator=derived_generator(seed, "order", epoch))
             # Batches are alike in size: BatchNorm takes no rest of one sample.
-            for rows in train[order].tensor_split(-(-len(train) // self.batch_size)):
+            for rows in train[order].tensor_split(parts_of(len(train), self.batch_size)):
                 mixed = mixer(x[rows].to(self.device), labels[rows].to(self.device), rows)
                 self._step(optimizer, cross_entropy(mixed.outputs(self.module_), mixed.y))
             rate.step()
@@ -142,6 +142,11 @@ class MetaMixUpClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[codes]
 
 
+def parts_of(n: int, size: int) -> int:
+    """How many batches of about this size n samples make: none of a single sample, but where there is just one."""
+    return max(1, min(-(-n // size), n // 2))
+
+
 class Standardise(nn.Module):
     """(x − mean) / deviation of the training features, which it keeps. Of whatever size: only what is constant, but for
     rounding, has no deviation."""
@@ -152,7 +157,7 @@ class Standardise(nn.Module):
     def __init__(self, x: Tensor):
         super().__init__()
         deviation, mean = torch.std_mean(x.double(), 0, correction=0)
-        varies = deviation > ROUNDING * mean.abs()
+        varies = deviation > ROUNDING * torch.finfo(x.dtype).eps * mean.abs()
         self.register_buffer("mean", mean.to(x))
         self.register_buffer("deviation", torch.where(varies, deviation, 1).to(x))
 

@@ -6,12 +6,12 @@ Images are blended by their pixels, text by its embeddings.
 import inspect
 import io
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from transformers import Trainer as Plain
 from transformers import TrainerCallback
@@ -20,6 +20,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoin
 from metamixup.errors import UserError
 from metamixup.mixer import Indexed, MetaMixUp
 from metamixup.mixer.batches import INDEX, LABELS, by_sample, parted
+from metamixup.mixing import soft_cross_entropy
 from metamixup.network import logits_of
 from metamixup.storage import write_atomically
 
@@ -43,6 +44,8 @@ class Trainer(Plain):
             raise UserError(
                 "the loss of blends is the cross entropy: leave out compute_loss_func, which was made for classes"
             )
+        if "loss" in (mixing or {}):
+            raise UserError("the loss of blends is the cross entropy: leave out 'loss' in mixing")
         # Ours is the mean of a batch, which the Trainer is to divide where gradients are accumulated.
         self.model_accepts_loss_kwargs = False
         known = _known_keys(cast(nn.Module, self.model))
@@ -59,6 +62,8 @@ class Trainer(Plain):
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         last = resume_from_checkpoint is True
         self._resumed = get_last_checkpoint(self.args.output_dir) if last else cast(str, resume_from_checkpoint)
+        if resume_from_checkpoint:
+            self._mixer = None  # one of an earlier call has learned on since that checkpoint
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def compute_loss(  # type: ignore[override]
@@ -71,20 +76,22 @@ class Trainer(Plain):
             self._mixer = self._make_mixer(cast(nn.Module, self.model), inputs)
         mixed = self._mixer(dict(inputs), lr=self.optimizer)
         outputs = mixed.outputs(model)
-        loss = cross_entropy(logits_of(outputs), mixed.y, label_smoothing=self.args.label_smoothing_factor)
+        loss = self._mixer.loss(logits_of(outputs), mixed.y)
         return (loss, outputs) if return_outputs else loss
 
     def _make_mixer(self, model: nn.Module, inputs: Mapping[str, Any]) -> MetaMixUp:
+        batch = parted(dict(inputs))
         options = {
-            "mix_at": _blend_point(model, parted(dict(inputs)).x),
+            "mix_at": _blend_point(model, batch.x, len(batch.y)),
             "seed": self.args.seed,
+            "loss": partial(soft_cross_entropy, label_smoothing=self.args.label_smoothing_factor),
             **self._mixing,
         }
         meta = None if self._meta_dataset is None else _Collated(self._meta_dataset, self._collate_meta)
         mixer = MetaMixUp(model, cast(Any, model).config.num_labels, meta=meta, **options)
         saved = Path(self._resumed) / STATE if self._resumed else None
         if saved is not None and saved.exists():  # a checkpoint of the plain Trainer has none
-            mixer.load_state_dict(torch.load(saved, weights_only=True))
+            mixer.load_state_dict(torch.load(saved, map_location="cpu", weights_only=True))
         return mixer
 
 
@@ -130,9 +137,9 @@ def _collated(samples: list[Any], collate: Callable[[list[Any]], Any], known: se
     return dict(batch)
 
 
-def _blend_point(model: nn.Module, x: Any) -> str:
-    """The input where it is of floats; the embedding of tokens otherwise."""
-    if by_sample(x)[0]:
+def _blend_point(model: nn.Module, x: Any, n: int) -> str:
+    """The input where it is of floats; the embedding of tokens otherwise. n: how many samples there are."""
+    if by_sample(x, n)[0]:
         return "input"
     embedding = model.get_input_embeddings()  # type: ignore[operator]
     return next(name for name, module in model.named_modules() if module is embedding)

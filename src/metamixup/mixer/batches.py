@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +19,7 @@ from metamixup.mixing import Mixture, image_size
 LABELS = ("labels", "label", "targets", "target", "y")
 INDEX = ("index", "idx")
 MASKS = ("attention_mask", "mask")
+LENGTHS = ("lengths", "length")  # of sequences, in whole numbers; one of floats is a quantity
 MOST_SAMPLES = 10**9  # a larger index is an identifier or a hash: a row is kept for every position below it
 
 Inputs = Any  # a tensor, or a tuple, list or dictionary of tensors and of further ones
@@ -97,7 +98,8 @@ def labels_of(y: Any) -> Tensor:
     try:
         labels = torch.as_tensor(y)
     except (TypeError, ValueError, RuntimeError) as error:
-        hint = ": give names of classes numbers, as by np.unique(names, return_inverse=True)[1]"
+        named = isinstance(y, Iterable) and any(isinstance(label, str) for label in y)
+        hint = ": give names of classes numbers, as by np.unique(names, return_inverse=True)[1]" if named else ""
         raise UserError(f"labels are a tensor, an array or a list of numbers, not these ({error}){hint}") from error
     if not labels.ndim:
         raise UserError("labels are one for each sample, (B,), not a single number")
@@ -147,7 +149,8 @@ def _named_tensors(x: Inputs, name: Any = "") -> Iterator[tuple[Any, Tensor]]:
     """The same, each with the key that it, or what it lies in, has in a dictionary."""
     if isinstance(x, PackedSequence):
         raise UserError(
-            "a PackedSequence has no row a sample: give padded sequences and their lengths, and pack them in the model"
+            "a PackedSequence has no row a sample: give a dictionary of padded sequences and their 'lengths', and pack "
+            "them in the model, with enforce_sorted=False"
         )
     if isinstance(x, Tensor):
         yield name, x
@@ -159,8 +162,8 @@ def _named_tensors(x: Inputs, name: Any = "") -> Iterator[tuple[Any, Tensor]]:
             yield from _named_tensors(part, name)
 
 
-def size_of(x: Inputs) -> int:
-    """How many samples there are."""
+def size_of(x: Inputs, labels: int) -> int:
+    """How many samples there are: as many as labels where a part has as many rows, otherwise the rows of the first."""
     if not tensors_of(x):
         kind = type(x).__name__
         hint = ": torch.as_tensor(x) makes one" if isinstance(x, np.ndarray | list) else ""
@@ -168,23 +171,23 @@ def size_of(x: Inputs) -> int:
     rows = [part for part in tensors_of(x) if part.ndim]
     if not rows:
         raise UserError("inputs have no dimension of samples: give a batch, (B, …), not a single number")
-    return len(rows[0])
+    return labels if any(len(part) == labels for part in rows) else len(rows[0])
 
 
-def by_sample(x: Inputs) -> tuple[list[Tensor], list[Tensor]]:
-    """Of the parts with a row a sample those that can be blended, and those that cannot, as categories: of these a
-    blend keeps its first sample's. Masks and flags are neither."""
-    rows, n = [(name, part) for name, part in _named_tensors(x) if part.ndim], size_of(x)
-    parts = [part for name, part in rows if len(part) == n and name not in MASKS and part.dtype != torch.bool]
+def by_sample(x: Inputs, n: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Of the parts with a row for each of n samples those that can be blended, and those that cannot, as categories: of
+    these a blend keeps its first sample's. Masks, lengths and flags are neither."""
+    rows = [(name, part) for name, part in _named_tensors(x) if part.ndim]
+    parts = [part for name, part in rows if len(part) == n and not is_joined(name, part) and part.dtype != torch.bool]
     return [part for part in parts if part.is_floating_point()], [
         part for part in parts if not part.is_floating_point()
     ]
 
 
-def image_size_of(x: Inputs) -> tuple[int, int] | None:
+def image_size_of(x: Inputs, n: int) -> tuple[int, int] | None:
     """Height and width, where all that can be blended is images of one size; a mask is none."""
     masked = any(name in MASKS for name, _ in _named_tensors(x))
-    sizes = set() if masked else {image_size(part) for part in by_sample(x)[0]}
+    sizes = set() if masked else {image_size(part) for part in by_sample(x, n)[0]}
     return sizes.pop() if len(sizes) == 1 else None
 
 
@@ -221,13 +224,13 @@ def call(net: Callable[..., Any], x: Inputs) -> Any:
 
 
 @contextmanager
-def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
+def naming_meta_samples(x: Inputs, x_meta: Inputs, n: int) -> Iterator[None]:
     """Where the network fails at a single meta sample, or at some that are not as those of the batch, that is the
-    likely reason."""
+    likely reason. n: how many meta samples there are."""
     try:
         yield
     except (RuntimeError, ValueError) as error:
-        if size_of(x_meta) == 1:
+        if n == 1:
             raise UserError(
                 "the model does not take a meta batch of one sample, as BatchNorm in training does not: let the meta "
                 "set have a few samples of each class"
@@ -240,36 +243,46 @@ def naming_meta_samples(x: Inputs, x_meta: Inputs) -> Iterator[None]:
         ) from error
 
 
-def blended(x: Inputs, mixture: Mixture) -> Inputs:
-    """Every floating part is blended. Of two masks there is what one of them has: half of that has no meaning."""
+def blended(x: Inputs, mixture: Mixture, n: int) -> Inputs:
+    """Every floating part with a row for each of n samples is blended. Of two masks, or two lengths, there is what one
+    of them has: half of that has no meaning."""
 
     def blend(name: Any, part: Tensor) -> Tensor:
-        if name in MASKS:
+        if is_joined(name, part):
             return joined(part, mixture)
         return mixture.inputs(part) if part.is_floating_point() else part.view_as(part)
 
-    return _each_row(x, blend)
+    return _each_row(x, blend, n)
 
 
-def chosen(x: Inputs, rows: Tensor) -> Inputs:
-    """These samples as they are. rows: (n,)."""
-    return _each_row(x, lambda _, part: part[rows])
+def chosen(x: Inputs, rows: Tensor, n: int) -> Inputs:
+    """These of n samples as they are, in arrays and lists too, as of file names. rows: (m,)."""
+    if isinstance(x, Tensor | np.ndarray):
+        return x[rows if isinstance(x, Tensor) else rows.cpu().numpy()] if x.ndim and len(x) == n else x
+    if isinstance(x, list) and len(x) == n and not tensors_of(x):
+        return [x[i] for i in rows.tolist()]
+    return _within(x, lambda _, part: chosen(part, rows, n))
 
 
-def covering(x: Inputs, mixture: Mixture) -> Inputs:
-    """For blends inside the network: its inputs stay, but for their masks."""
-    return _each_row(x, lambda name, part: joined(part, mixture) if name in MASKS else part.view_as(part))
+def covering(x: Inputs, mixture: Mixture, n: int) -> Inputs:
+    """For blends inside the network: its inputs stay, but for masks and lengths."""
+    return _each_row(x, lambda name, part: joined(part, mixture) if is_joined(name, part) else part.view_as(part), n)
+
+
+def is_joined(name: Any, part: Tensor) -> bool:
+    return name in MASKS or (name in LENGTHS and not part.is_floating_point())
 
 
 def joined(mask: Tensor, mixture: Mixture) -> Tensor:
-    """Where one of two partners has a token their blend has one; a sample that is not blended keeps its own. (B, …)"""
+    """Where one of two partners has a token their blend has one; a sample that is not blended keeps its own. mask:
+    (B, …), or lengths, (B,)."""
     own, other, lam = mask, mask[mixture.partner], mixture.lam.reshape(-1, *[1] * (mask.ndim - 1))
     return torch.where(lam == 1, own, torch.where(lam == 0, other, torch.maximum(own, other)))
 
 
-def _each_row(x: Inputs, change: Callable[[Any, Tensor], Tensor]) -> Inputs:
-    """The same inputs with every tensor changed that has a row a sample; what all samples share stays."""
-    n = size_of(x)
+def _each_row(x: Inputs, change: Callable[[Any, Tensor], Tensor], n: int) -> Inputs:
+    """The same inputs with every tensor changed that has a row for each of n samples; what all samples share stays. By
+    its n rows alone a part is known: a shared one that has as many by chance is taken for theirs."""
     return _each(x, lambda name, part: change(name, part) if part.ndim and len(part) == n else part.view_as(part))
 
 
@@ -278,9 +291,14 @@ def _each(x: Inputs, change: Callable[[Any, Tensor], Tensor], name: Any = "") ->
     of the key that leads to it."""
     if isinstance(x, Tensor):
         return change(name, x)
+    return _within(x, lambda key, part: _each(part, change, key), name)
+
+
+def _within(x: Inputs, change: Callable[[Any, Inputs], Inputs], name: Any = "") -> Inputs:
+    """The same dictionary, tuple or list of changed parts; what is none of these stays."""
     if isinstance(x, Mapping):
-        return {key: _each(part, change, key) for key, part in x.items()}
+        return {key: change(key, part) for key, part in x.items()}
     if isinstance(x, tuple | list):
-        parts = [_each(part, change, name) for part in x]
+        parts = [change(name, part) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     return x

@@ -9,15 +9,15 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from metamixup.errors import UserError
-from metamixup.mixer.batches import Samples, chosen, parted, size_of
+from metamixup.mixer.batches import Samples, chosen, labels_of, parted, size_of
 from metamixup.seeding import derived_generator, derived_seed, own_randomness
 
 Source = Any  # (x, y) tensors, a Dataset of samples (x, y) or dictionaries, or a DataLoader of such batches
 
 
 class MetaBatches:
-    """`next(n)` gives a batch of n samples, drawn anew each time; all of them if there are fewer. Its index says where
-    they stand in the meta set, for policies that remember them.
+    """`next(n)` gives a batch of n samples, drawn anew each time; all of them if there are fewer. They keep their
+    order, and the index says where they stand in the meta set, for policies that remember them.
 
     source: the meta set: (x, y) tensors, a Dataset, or a DataLoader, which is gone through again and again and keeps
         its own batch size; its batches have no index, and one of a single sample is left out.
@@ -33,13 +33,18 @@ class MetaBatches:
         if isinstance(self.source, DataLoader):
             with own_randomness(derived_seed(self.seed, "meta", self.steps)):
                 return self._from_loader(self.source)
-        rows = torch.randperm(_length(self.source), generator=derived_generator(self.seed, "meta", self.steps))[:n]
+        rows = self._drawn(n, _length(self.source))
         if isinstance(self.source, tuple):
             x, y = self.source
-            return Samples(chosen(x, rows), y[rows], rows)
+            return Samples(chosen(x, rows, len(y)), y[rows], rows)
         with own_randomness(derived_seed(self.seed, "meta", self.steps)):
             batch = parted(default_collate([self.source[int(i)] for i in rows]))
         return replace(batch, index=rows)
+
+    def _drawn(self, n: int, of: int) -> Tensor:
+        """Sorted: a meta set that lies from the longest sequence to the shortest is to stay so, as packing may ask."""
+        order = torch.randperm(of, generator=derived_generator(self.seed, "meta", self.steps))
+        return order[:n].sort().values
 
     def _from_loader(self, loader: DataLoader[Any]) -> Samples:
         empty = True
@@ -47,7 +52,7 @@ class MetaBatches:
             self._loaded = self._loaded or iter(loader)
             for batch in self._loaded:
                 found, empty = parted(batch), False
-                if size_of(found.x) > 1:  # the last one may be single, and BatchNorm needs company
+                if len(labels_of(found.y)) > 1:  # the last one may be single, and BatchNorm needs company
                     return found
             self._loaded = None
         raise UserError(f"the loader of the meta set gives no batch{'' if empty else ' of more than one sample'}")
@@ -73,13 +78,14 @@ def _checked(source: Source) -> Source:
 
 def _checked_tensors(x: Any, y: Any) -> tuple[Any, Tensor]:
     try:
-        n, labels = size_of(x), torch.as_tensor(y)
-    except (UserError, TypeError, ValueError, RuntimeError) as error:
+        labels = labels_of(y)
+        n = size_of(x, len(labels))
+    except UserError as error:
         raise UserError(f"the meta set is not (x, y) tensors: {error}") from error
-    if labels.ndim == 0 or len(labels) != n:
-        raise UserError(f"the meta set has {n} samples and {len(labels) if labels.ndim else 'no row of'} labels")
+    if len(labels) != n:
+        raise UserError(f"the meta set has {n} samples and {len(labels)} labels")
     return x, labels
 
 
 def _length(source: Source) -> int:
-    return size_of(source[0]) if isinstance(source, tuple) else len(source)
+    return len(source[1] if isinstance(source, tuple) else source)

@@ -16,12 +16,13 @@ from metamixup.mixing.at import BlendPoint, mix_at
 
 @dataclass(frozen=True)
 class Mixed:
-    """A blended batch. x: (B, …); y: (B, C) soft labels or (B, …) blended targets; lam, partner: (B,)."""
+    """A blended batch. x: (B, …); y: (B, C) soft labels or (B, …) blended targets; lam, partner: (B,); size: B."""
 
     y: Tensor
     mixture: Mixture
     point: BlendPoint
     source: Inputs
+    size: int
 
     @property
     def x(self) -> Inputs:
@@ -32,7 +33,11 @@ class Mixed:
     @cached_property
     def given(self) -> Inputs:
         """What the model is called with: tensors of this batch's own, by which a pass on it is known."""
-        return (batches.blended if self.point.module is None else batches.covering)(self.source, self.mixture)
+        if self.point.module is None:
+            return batches.blended(self.source, self.mixture, self.size)
+        # Up to the features each sample is alone: a longer mask would show it its own padding.
+        mixture = Mixture.unblended(self.mixture.lam) if self.point.before else self.mixture
+        return batches.covering(self.source, mixture, self.size)
 
     @property
     def asked_for(self) -> list[Tensor]:
@@ -62,7 +67,7 @@ class Mixed:
         return found
 
 
-def outputs(net: Callable[..., Any], x: Inputs, mixture: Mixture, point: BlendPoint) -> Any:
+def outputs(net: Callable[..., Any], x: Inputs, mixture: Mixture, point: BlendPoint, size: int) -> Any:
     if mixture.picked:
-        return batches.call(net, batches.chosen(x, mixture.partner))
-    return Mixed(mixture.lam, mixture, point, x).outputs(net)
+        return batches.call(net, batches.chosen(x, mixture.partner, size))
+    return Mixed(mixture.lam, mixture, point, x, size).outputs(net)

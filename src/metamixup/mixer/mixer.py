@@ -59,8 +59,9 @@ class MetaMixUp:
     estimator: a name of `metamixup.choices.ESTIMATORS` or an estimator, for policies that learn by ∇λ.
     every: learn on each k-th step only; the default policy does so twice as often until it is known whether labels are
         wrong, and half as often once there is little left to learn.
-    loss: of (what the model returns, targets), smooth in the targets, since those are blended. With another one than
-        the cross entropy, weighted, smoothed or plain, the policy is the paper's unless one is asked for.
+    loss: of (what the model returns, targets), smooth in the targets, since those are blended. A cross entropy,
+        weighted, smoothed or plain, is given the logits in what the model returns; with another one the policy is the
+        paper's unless one is asked for.
     mix_at: "input", "features" (what the linear layer that the model ends in is given) or the name of a module whose
         output is blended, called once in each pass; the loss is then taken of `mixed.outputs(model)`.
     seed: decides partners, λ and meta batches.
@@ -117,7 +118,8 @@ class MetaMixUp:
     ) -> Mixed:
         """`mixer(x, y, index)`, `mixer(x, y, x_meta, y_meta, index=index)` or, of a dictionary, `mixer(batch)`.
 
-        x: (B, …) a tensor, or a dictionary or tuple of tensors;
+        x: (B, …) a tensor, or a dictionary or tuple of tensors, of which those with B rows are the samples', and
+            others are shared by them;
         y: (B,) classes or (B, C) soft labels;
         index: (B,) the samples' positions in the training set: a tensor, an array or a list;
         x_meta, y_meta: the meta batch, where it is not drawn from `meta`; meta_index: its positions in the meta set;
@@ -129,8 +131,8 @@ class MetaMixUp:
 
     def _mixed(self, batch: Samples, meta: Samples | None, lr: float | Optimizer | None) -> Mixed:
         x = batches.taken_by(self.model, batch.x)
-        n = batches.size_of(x)
         targets = self._targets(batch.y, x)
+        n = len(targets)
         point = self._blend_point(x, targets)
         device = batches.tensors_of(x)[0].device
         positions = None if batch.index is None else batches.index_of(batch.index, n).to(device)
@@ -138,11 +140,11 @@ class MetaMixUp:
         meta = self._meta_batch(n, meta) if self.stage.meta_due else None
         partner = own_partners([n], self.generator).to(device)
         by_area = point.module is None and self.num_classes is not None  # labels, by the areas of images
-        size = batches.image_size_of(x) if by_area else None
+        size = batches.image_size_of(x, n) if by_area else None
         pairs = Pairs(partner, targets, positions, positions=world.global_positions([n]), image_size=size)
         with alone_with(self.model):
             mixture = self._mixture(x, pairs, point, meta, lr)
-        mixed = Mixed(mixture.labels(targets), mixture, point, x)
+        mixed = Mixed(mixture.labels(targets), mixture, point, x, n)
         self._listen(mixed, pairs)
         return mixed
 
@@ -177,11 +179,11 @@ class MetaMixUp:
             pairs = pairs.beside(y_meta, None if meta.index is None else _meta_index(meta.index, y_meta))
 
             def meta_loss(net: Net) -> Tensor:
-                with batches.naming_meta_samples(x, x_meta):
+                with batches.naming_meta_samples(x, x_meta, len(y_meta)):
                     return self._loss(batches.call(net, x_meta), y_meta)
 
         def loss(net: Net, mixture: Mixture) -> Tensor:
-            return self._loss(outputs(net, x, mixture, point), mixture.labels(pairs.labels))
+            return self._loss(outputs(net, x, mixture, point, len(pairs.labels)), mixture.labels(pairs.labels))
 
         lr = self.lr if lr is None else lr
         if lr is not None:
@@ -211,14 +213,14 @@ class MetaMixUp:
             return BlendPoint(self.model.get_submodule(name), before=True)
         point = _point(self.model, self.mix_at)
         if point.module is None:
-            self._require_blendable(x)
+            self._require_blendable(x, len(targets))
         return point
 
-    def _require_blendable(self, x: Inputs) -> None:
+    def _require_blendable(self, x: Inputs, n: int) -> None:
         """Labels are blended whether inputs can be or not."""
-        floats, others = batches.by_sample(x)
+        floats, others = batches.by_sample(x, n)
         if not floats:
-            kind = (others or batches.tensors_of(x))[0].dtype
+            kind = (others or [part for part in batches.tensors_of(x) if part.ndim and len(part) == n])[0].dtype
             raise UserError(f"inputs of {kind} cannot be blended: {_as_floats(kind)}")
         if others and not self._warned:
             self._warned = True
@@ -230,15 +232,15 @@ class MetaMixUp:
             )
 
     def _loss(self, found: Any, targets: Tensor) -> Tensor:
-        if self.loss is soft_cross_entropy:
-            return soft_cross_entropy(logits_of(found), targets)
+        found = logits_of(found) if is_cross_entropy(self.loss) else found
         if not self._checked:
             require_blendable(self.loss, found, targets)
             self._checked = True
         return self.loss(found, targets)
 
     def _targets(self, y: Any, x: Inputs) -> Tensor:
-        y, n = batches.labels_of(y), batches.size_of(x)
+        y = batches.labels_of(y)
+        n = batches.size_of(x, len(y))
         if len(y) != n:
             raise UserError(f"{n} samples have {len(y)} labels")
         parts = batches.tensors_of(x)
@@ -307,7 +309,10 @@ class MetaMixUp:
 
 
 def _as_floats(kind: torch.dtype) -> str:
-    """What to do about inputs that are none."""
+    """What to do about inputs that are none, or are called what masks are."""
+    if kind.is_floating_point:
+        names = " or ".join(repr(name) for name in batches.MASKS)
+        return f"an entry called {names} is joined with its partner's; if it is an image or a quantity, rename it"
     if kind.is_complex:
         return "blend their real and imaginary parts, as by torch.view_as_real(x)"
     if kind == torch.uint8:

@@ -41,14 +41,16 @@ def smoothed(labels: Tensor, share: float) -> Tensor:
     return labels.lerp(torch.full_like(labels, 1 / labels.shape[1]), share) if share else labels
 
 
-def soft_cross_entropy(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
+def soft_cross_entropy(
+    logits: Tensor, targets: Tensor, reduction: str = "mean", label_smoothing: float = 0.0
+) -> Tensor:
     """−Σ_c y_c log softmax(z)_c. logits, targets: (B, C)."""
     if logits.shape != targets.shape:
         raise UserError(
             f"the model gives {tuple(logits.shape)} and the labels are {tuple(targets.shape)}: "
             + _way_out(logits, targets)
         )
-    return F.cross_entropy(logits, targets.to(logits.dtype), reduction=reduction)
+    return F.cross_entropy(logits, targets.to(logits.dtype), reduction=reduction, label_smoothing=label_smoothing)
 
 
 def _way_out(logits: Tensor, targets: Tensor) -> str:
