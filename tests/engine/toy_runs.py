@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -18,7 +19,9 @@ from metamixup.meta import Exact, MetaStage
 from metamixup.methods.ema import EMA
 from metamixup.methods.supervised import Supervised
 from metamixup.policy import Beta, Learned
+from metamixup.runs.run import begin, resume
 from metamixup.seeding import derived_generator, derived_seed
+from metamixup.settings.schema import Settings
 
 CLASSES, STEPS = 3, 4
 
@@ -85,6 +88,16 @@ class StopAt(Listener):
 
     def say(self, text: str) -> None:
         self.said.append(text)
+
+
+def assert_a_kill_changes_nothing(settings: Settings, step: int, out: Path) -> None:
+    """Killed after this step and gone on with, a run ends with the weights of the one that was not."""
+    whole, killed = RunFolder(out / "whole"), RunFolder(out / "killed")
+    begin(whole, settings)
+    with pytest.raises(Stop):
+        begin(killed, settings, [StopAt(step)])
+    resume(killed, settings, {})
+    assert killed.model.read_bytes() == whole.model.read_bytes()
 
 
 def run(training: Training, out: Path, listener: Listener | None = None, **more: Any) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """Fast networks with everything that their recipes use, with every kind of method and estimator."""
 
 import pytest
-from toy_runs import Stop, StopAt
+from toy_runs import assert_a_kill_changes_nothing
 
 from metamixup.engine.records.run_folder import RunFolder
 from metamixup.runs.export import export_run
-from metamixup.runs.run import begin, evaluate_run, resume
+from metamixup.runs.run import begin, evaluate_run
 from metamixup.settings.resolve import resolve
 
 FAST = {
@@ -38,13 +38,7 @@ def test_every_kind_of_method_trains(tmp_path, method):
 
 @pytest.mark.parametrize("method", ["baseline", "metamixup-logit", "meta-weight-net"])
 def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, method):
-    settings = resolve({**FAST, "method": method})
-    whole, killed = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "killed")
-    begin(whole, settings)
-    with pytest.raises(Stop):
-        begin(killed, settings, [StopAt(6)])
-    resume(killed, settings, {})
-    assert killed.model.read_bytes() == whole.model.read_bytes()
+    assert_a_kill_changes_nothing(resolve({**FAST, "method": method}), 6, tmp_path)
 
 
 def test_a_finished_run_can_be_evaluated_and_exported(tmp_path):

@@ -1,10 +1,8 @@
 """Every method that learns from labels alone goes on after a kill as if it had not been killed."""
 
 import pytest
-from toy_runs import Stop, StopAt
+from toy_runs import assert_a_kill_changes_nothing
 
-from metamixup.engine.records.run_folder import RunFolder
-from metamixup.runs.run import begin, resume
 from metamixup.settings.methods import METHODS
 from metamixup.settings.resolve import resolve
 from metamixup.settings.semi_supervised import SEMI_SUPERVISED
@@ -18,10 +16,4 @@ TINY = {
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in SEMI_SUPERVISED])
 def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, method):
-    settings = resolve({**TINY, "method": method})
-    whole, killed = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "killed")
-    begin(whole, settings)
-    with pytest.raises(Stop):
-        begin(killed, settings, [StopAt(8)])
-    resume(killed, settings, {})
-    assert killed.model.read_bytes() == whole.model.read_bytes()
+    assert_a_kill_changes_nothing(resolve({**TINY, "method": method}), 8, tmp_path)
