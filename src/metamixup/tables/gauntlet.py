@@ -21,7 +21,8 @@ SEEDS = {
     "gauntlet-opened-5": 704641868,
     "gauntlet-opened-6": 770272187,
     "gauntlet-opened-7": 780461686,
-    "gauntlet-sealed": 569080192,
+    "gauntlet-opened-8": 569080192,
+    "gauntlet-sealed": 204650557,
 }
 TASKS = 12  # with clean labels, and as many with imperfect ones
 IMAGES = {"digits": 1297, "mnist": 58_000, "fashion": 58_000, "cifar10": 48_000}
