@@ -44,6 +44,18 @@ def test_generator_discriminator_and_classifier_all_receive_gradient():
     assert has_gradient(model)
 
 
+def test_features_of_16_bits_reach_the_discriminator():
+    """As the engine runs a model: what the method itself computes is not cast."""
+    model, method, batch = toy()
+
+    def in_16_bits(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return model(x).float()
+
+    sum(losses(in_16_bits, method, batch).values()).backward()
+    assert has_gradient(method.modules()["discriminator"])
+
+
 @pytest.mark.parametrize("term", ["supervised", "discriminator"])
 def test_each_term_alone_moves_the_model_and_the_generator(term):
     model, method, batch = toy()

@@ -90,7 +90,7 @@ class AdaMixUp(Method):
         real = (torch.arange(len(logits), device=logits.device) >= batch.half).long()
         return {
             "supervised": soft_cross_entropy(logits[: 2 * batch.half], labels),
-            "discriminator": F.cross_entropy(self.discriminator(features[-1]), real),
+            "discriminator": F.cross_entropy(self.discriminator(features[-1].to(batch.x.dtype)), real),
         }
 
     def recorded(self, mixture: Mixture) -> Mixture:
