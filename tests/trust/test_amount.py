@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from metamixup.trust.amount import (
+    BY_HEART,
     EARLY,
     FEWEST,
     HIGH,
@@ -13,6 +14,7 @@ from metamixup.trust.amount import (
     MOST,
     SHORT,
     SOONEST,
+    SURELY,
     UNSETTLED,
     UNTOLD,
     Amount,
@@ -27,7 +29,13 @@ def losses(values: torch.Tensor, label: int = 0) -> tuple[torch.Tensor, torch.Te
     return values, torch.full((len(values),), label)
 
 
-def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0) -> Amount:
+NOTHING_CARRIED = (torch.zeros(10), torch.ones(90))  # gains
+ALL_CARRIED = (torch.ones(10), torch.ones(90))
+
+
+def told(
+    gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0, gains=NOTHING_CARRIED
+) -> Amount:
     """After steps in which waiting samples had a loss this much above the others, as a log ratio. The learning rate has
     begun to fall, and the first epochs are over."""
     amount = amount or Amount()
@@ -35,7 +43,7 @@ def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float
     amount.see(0.099)
     trained, waiting = losses(torch.ones(90)), losses(math.exp(gap) * torch.ones(10))
     for _ in range(steps):
-        amount.learn(Look(trained, waiting, known=1000, met=1000, batch=100, steps=100, wrong=least))
+        amount.learn(Look(trained, waiting, gains=gains, known=1000, met=1000, batch=100, steps=100, wrong=least))
     return amount
 
 
@@ -51,7 +59,7 @@ def test_the_share_grows_with_the_gap_between_what_is_trained_on_and_what_is_not
 def test_nothing_is_blended_before_enough_was_heard():
     amount = told(2.0, steps=FEWEST // 10 - 1)
     assert amount.share == 0
-    assert told(2.0, 1, amount).share == 1
+    assert told(2.0, 3, amount).share == 1
 
 
 def test_nothing_is_learned_while_all_samples_are_new():
@@ -114,7 +122,7 @@ def test_the_share_follows_the_losses_at_once():
     assert told(0.0, 30, amount).share == pytest.approx(0, abs=0.05)
 
 
-@pytest.mark.parametrize(("count", "expected"), [(1000, MOST), (5000, 0.04), (60_000, LEAST)])
+@pytest.mark.parametrize(("count", "expected"), [(1000, MOST), (5000, 0.08), (60_000, LEAST)])
 def test_a_few_samples_wait_evenly_over_their_order_and_never_again_once_trained_on(count: int, expected: float):
     amount, index = Amount(), torch.arange(count)
     amount.past = SOONEST
@@ -226,7 +234,9 @@ def test_losses_that_fall_alike_leave_no_gap():
     assert amount.gap.value == pytest.approx(0, abs=0.01)
 
 
-def in_a_run(epochs: int, gap=0.0, watched=True, loss=0.5, shown=400, every=1, wrong=0.0) -> Amount:
+def in_a_run(
+    epochs: int, gap=0.0, watched=True, loss=0.5, shown=400, every=1, wrong=0.0, gains=NOTHING_CARRIED
+) -> Amount:
     """A cosine's first steps, of 100 samples each out of 1,000 in ten classes, whose indices are so far apart."""
     amount, memory = Amount(), PredictionMemory(0.2)
     memory.make_room(torch.tensor([1000 * every - 1]), 1)
@@ -235,7 +245,7 @@ def in_a_run(epochs: int, gap=0.0, watched=True, loss=0.5, shown=400, every=1, w
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
         trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss * math.exp(gap)))
         counts = {"known": memory.size, "met": memory.count, "batch": 100, "steps": step + 1}
-        amount.learn(Look(trained, waiting, **counts, classes=10, watched=watched, wrong=wrong))
+        amount.learn(Look(trained, waiting, gains=gains, **counts, classes=10, watched=watched, wrong=wrong))
         if amount.settling.left < 1:
             break
     return amount
@@ -276,14 +286,39 @@ def test_gaps_between_indices_do_not_make_a_run_short():
     assert in_a_run(LONG[1] + 1, every=100).long == 1
 
 
-def test_in_a_long_run_all_is_blended_once_labels_were_watched_and_the_network_knows_something():
+def test_in_a_long_run_all_is_blended_once_labels_were_watched_and_nothing_carries_over():
     long = LONG[1] + 1
     assert in_a_run(long).learned == 1
     assert in_a_run(long).released
     assert in_a_run(long).by_heart == 1
     assert in_a_run(long, watched=False).learned == 0
     assert in_a_run(long, wrong=0.3).learned == 1, "a few wrong labels are no reason to blend less than with none"
-    assert in_a_run(long, loss=0.92 * math.log(10)).learned == 0
+
+
+@pytest.mark.parametrize("epochs", [LONG[0] - 1, LONG[1] + 1])
+@pytest.mark.parametrize(("gap", "expected"), [(BY_HEART[0], 0.0), (SURELY[1] + 0.02, 1.0)])
+def test_as_long_as_what_is_learned_carries_over_only_a_wide_gap_tells(epochs: float, gap: float, expected: float):
+    amount = in_a_run(epochs, gap=gap, wrong=0.3, gains=ALL_CARRIED, shown=60)
+    assert amount.share == pytest.approx(expected, abs=0.05)
+    assert amount.by_heart == pytest.approx(expected, abs=0.05)
+
+
+def test_those_who_wait_do_so_until_it_is_told():
+    assert in_a_run(LONG[1] + 1, gains=ALL_CARRIED, shown=60).waits(torch.arange(1000)).any()
+    assert not in_a_run(LONG[1] + 1, shown=60).waits(torch.arange(1000)).any()
+
+
+def test_what_is_known_by_heart_is_blended_though_hardly_anything_is_left_to_gain():
+    nothing = (torch.zeros(10), torch.zeros(90))
+    assert in_a_run(LONG[1] + 1, loss=0.1 * math.log(10), gains=nothing).learned == 1
+    assert in_a_run(LONG[1] + 1, loss=0.3 * math.log(10), gains=nothing).learned == 0
+
+
+def test_a_long_run_is_looked_at_closely_until_it_is_told_whether_it_overfits():
+    long = LONG[1] + 1
+    assert in_a_run(long, gains=ALL_CARRIED, shown=100).in_doubt
+    assert not in_a_run(long, shown=100).in_doubt
+    assert not in_a_run(LONG[0] - 1, gains=ALL_CARRIED, shown=100).in_doubt
 
 
 def test_nobody_waits_in_the_first_epochs_while_the_rate_tells_nothing():
@@ -296,29 +331,16 @@ def test_nobody_waits_in_the_first_epochs_while_the_rate_tells_nothing():
     assert in_a_run(LONG[0] - 1, shown=10 * SOONEST - 5).waits(index).any(), "where it tells, they wait from then on"
 
 
-def test_nobody_waits_in_a_run_that_is_known_to_be_long():
+def test_in_a_run_that_is_known_to_be_long_some_wait_until_everything_is_blended():
     amount = in_a_run(LONG[1] + 1, watched=False, shown=10 * SOONEST + 5)
     assert amount.long == 1
-    assert not amount.waits(torch.arange(1000)).any()
+    assert amount.waits(torch.arange(1000)).any()
+    assert not in_a_run(LONG[1] + 1).waits(torch.arange(1000)).any()
 
 
 def test_what_was_heard_of_those_who_waited_says_nothing_once_nobody_does():
-    """As where a warm-up hides for a while how long a run is."""
-    amount = Amount()
-    for step in range(60):  # six epochs of warm-up
-        amount.see(0.001 * step)
-        waiting = losses(torch.full((10,), math.exp((LOW + HIGH) / 2)))
-        amount.learn(Look(losses(torch.ones(90)), waiting, known=1000, met=1000, batch=100, steps=step + 1))
-    assert amount.learned == pytest.approx(0.5, abs=0.05)
-    for step in range(40):
-        amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / 400)))
-    amount.learn(Look(losses(torch.ones(90)), losses(torch.ones(0)), known=1000, met=1000, batch=100, steps=140))
-    assert amount.long == 1
-    assert amount.learned == 0, "labels have not been watched yet"
-    for _ in range(20):
-        trained = losses(torch.full((90,), 0.1))
-        amount.learn(Look(trained, losses(torch.ones(0)), known=1000, met=1000, batch=100, steps=140, watched=True))
-    assert amount.released
+    assert {"gap", "transfer"} <= in_a_run(LONG[1] + 1, watched=False, shown=60).records().keys()
+    assert in_a_run(LONG[1] + 1).records().keys() == {"blended"}
 
 
 def test_who_waits_is_decided_by_indices_and_all_else_by_samples():
@@ -358,7 +380,8 @@ def test_one_that_does_not_learn_wrong_labels_is_not_at_chance():
     assert shown_at_chance(10, 1.2).chance.stuck == 1
     found_wrong = shown_at_chance(10, 1.2, wrong=0.3)
     assert found_wrong.chance.stuck == 0
-    assert found_wrong.share == 0.3
+    assert found_wrong.share == 0, "nothing of them is known by heart yet"
+    assert told(0.0, least=0.3, amount=found_wrong).share == 0.3
 
 
 def test_labels_that_are_all_alike_leave_nothing_to_know():

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from metamixup.trust.memory import LEAST, RECENT, TABLES, WIDE, CleanMemory, PredictionMemory, folded
+from metamixup.trust.memory import RECENT, SAYS_NO_MORE, TABLES, WIDE, CleanMemory, PredictionMemory, folded
 
 
 def rows(*values: float) -> torch.Tensor:
@@ -16,7 +16,7 @@ def test_memory_is_a_mean_that_becomes_a_running_one_and_stays_bounded():
     memory = PredictionMemory(0.5)
     for value in (-1.0, -3.0, -5.0, -100.0):
         memory.learn(torch.tensor([7]), rows(value), labels(1))
-    assert memory.log_p[7].tolist() == pytest.approx([0.5 * (0.5 * -2.0 + 0.5 * -5.0) + 0.5 * LEAST] * 3)
+    assert memory.log_p[7].tolist() == pytest.approx([0.5 * (0.5 * -2.0 + 0.5 * -5.0) + 0.5 * SAYS_NO_MORE] * 3)
     assert memory.count == 1
     for _ in range(3):
         memory.learn(None, torch.randn(RECENT - 5, 3), labels(RECENT - 5))

@@ -8,11 +8,15 @@ batch but not trained on. Of the `gap` between the running losses of those that 
 
 at once and without a memory of its own: mixing keeps the trained loss up, so p comes to rest where it holds the gap.
 
+But a gap alone says little: samples that are hard are known worse for a long time, and mixing would only slow down what
+the network still learns of them. So nothing is blended as long as what it learns carries over to those that wait
+(`transfer`), unless it knows what it trains on by heart already.
+
 Mixing pays late, so the gap tells late that it would have. Where the learning rate tells how long the run will be
-(`horizon`), that is known before, and nobody need wait: a short run ends before anything is learned by heart, so
-nothing is blended; in a long one p is 1 as soon as labels have been watched for long enough to tell wrong ones, which
-is easier on whole samples, and the network knows some of what it is shown. As long as the run may be a short one,
-nobody waits in the first epochs either.
+(`horizon`), that is known before: a short run ends before anything is learned by heart, so nothing is blended and
+nobody waits; in a long one nothing waits for the gap, but only until labels have been watched for long enough to tell
+wrong ones, which is easier on whole samples. As long as the run may be a short one, nobody waits in the first epochs
+either.
 
 A network that is at chance (`chance`) has nothing to lose: all pairs are blended until it knows something.
 
@@ -20,7 +24,7 @@ Once all pairs have been blended for a while, or the learning rate has fallen to
 more. From there on p falls with the rate, so that the network ends its training on the samples themselves. A rate that
 never falls does not tell when that is; but training ends with an epoch. So until the rate has begun to fall, pairs are
 blended in the first part of each epoch alone, or, where nothing tells the epochs apart, at most a quarter of them.
-Wrong labels are blended all the same.
+Wrong labels are blended all the same, once they are learned by heart.
 """
 
 import math
@@ -36,14 +40,16 @@ from metamixup.trust.epoch import Epoch
 from metamixup.trust.gap import Gap
 from metamixup.trust.horizon import Horizon
 from metamixup.trust.losses import Losses, between, finite
+from metamixup.trust.transfer import Transfer
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
+SURELY = (0.15, 0.3)  # the same, whatever still carries over
 SHORT, LONG = 9.5, (15, 19.5)  # epochs of a run that learns nothing by heart; from and to which it surely will
-KNOWS = (0.9, 0.8)  # the loss of what is trained on, of guessing 1: the network knows too little yet, and enough
+KNOWN = (0.2, 0.12)  # the loss of what is trained on, of guessing 1: there is more to learn, and it is known by heart
 SOONEST = 3  # epochs before anybody waits in what may be a short run
-WAITING = 200  # samples that wait, but
-MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
+WAITING = 400  # samples that wait, but
+MOST, LEAST = 0.1, 0.01  # no more and no less than these shares of all
 EARLY = 0.75  # the part of each epoch in which pairs are blended while the learning rate is at its peak
 UNSETTLED = 0.25  # the most that is blended then where epochs are not known
 FEW = 200  # samples, of which too few would wait to tell anything: none does then, and
@@ -51,15 +57,20 @@ UNTOLD = 0.5  # of the pairs are blended, as everywhere where nothing tells
 FEWEST = 20  # losses of waiting samples before p is drawn from them
 WINDOW = 1.6  # running losses reach over this many times √N losses of waiting samples
 UNNUMBERED = 200  # the same where samples come without an index
+REACH = 3.0  # times as far reach the gains, which are smaller than the losses
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
-PARTS = ("settling", "epoch", "horizon", "gap", "chance")
-NUMBERS = ("learned", "least", "known", "indices", "batch", "past", "epochs", "full", "cut_short", "released")
+PARTS = ("settling", "epoch", "horizon", "gap", "transfer", "chance")
+NUMBERS = (
+    *("learned", "least", "wrong", "overfits", "known", "indices"),
+    *("batch", "past", "epochs", "full", "cut_short", "released"),
+)
 
 
 @dataclass(frozen=True)
 class Look:
     """What a look found. trained, waiting: losses of unblended samples, the former of samples met before, since nothing
-    is known by heart at first sight; new: of the others; known: how many samples there are, by their index, 0 without
+    is known by heart at first sight; new: of the others; gains: of waiting and of trained samples since they were met
+    before; known: how many samples there are, by their index, 0 without
     one; indices: the same with the gaps between indices; met: how many have been met so far; batch: how many a step
     shows; steps: how many there have been; classes: how many there are; wrong: what p is at least, since labels are
     wrong; watched: have they been watched for long enough to tell?"""
@@ -67,6 +78,7 @@ class Look:
     trained: Losses
     waiting: Losses
     new: Losses = (torch.zeros(0), torch.zeros(0, dtype=torch.int64))
+    gains: tuple[Tensor, Tensor] = (torch.zeros(0), torch.zeros(0))
     known: int = 0
     indices: int = 0
     met: int = 0
@@ -83,17 +95,18 @@ class Amount:
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
     Holds settling: what is left of p as the rate falls; epoch: how much of it is over, while the rate is at its peak;
     horizon: how long the run will be, and epochs: the same in epochs, 0 while that is not known; gap: between those who
-    wait and the others; chance: is the network there?; batch: the largest so far; past: epochs so far; cut_short: was
-    the run taken for a short one?; learned: p, and least: what it is at least, since labels are wrong or the network is
+    wait and the others; transfer: from these to those; chance: is the network there?; batch: the largest so far; past:
+    epochs so far; cut_short: was the run taken for a short one?; overfits: how surely the network has ever learned by
+    heart, in [0, 1]; learned: p, and least: what it is at least, since labels are wrong (`wrong`) or the network is
     stuck; known: how many samples there are, by their index, and indices: the same with the gaps between these; full:
     how long p has been 1, in windows of the running losses; released: does nobody wait any more?
     """
 
     def __init__(self, settle: float = 0.5):
         self.settling, self.epoch, self.horizon = Settling(settle), Epoch(), Horizon()
-        self.gap, self.chance = Gap(), Chance()
+        self.gap, self.transfer, self.chance = Gap(), Transfer(), Chance()
         self.batch, self.past, self.epochs, self.cut_short = 0, 0.0, 0.0, False
-        self.learned, self.least, self.full, self.released = 0.0, 0.0, 0.0, False
+        self.overfits, self.learned, self.least, self.wrong, self.full, self.released = 0.0, 0.0, 0.0, 0.0, 0.0, False
         self.known, self.indices = 0, 0
 
     def begin(self, fragile: bool) -> None:
@@ -139,11 +152,16 @@ class Amount:
     def anybody_waits(self) -> bool:
         may_be_short = self.horizon.total * self.batch < SHORT * max(1, self.known)
         early = may_be_short and self.past < SOONEST
-        return not (self.released or self.few or self.long == 1 or early)
+        return not (self.released or self.few or early)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Must it be told soon whether the network overfits? In a long run blends that come late are of less use."""
+        return self.long > 0 and self.anybody_waits and self.overfits < 1
 
     def learn(self, look: Look) -> bool:
         """Draws p from what a look found, unless nobody waits any more. Was it drawn anew?"""
-        before = max(look.wrong, self.learned)
+        before = max(self.wrong, self.learned)
         if not self.released:
             self.known = look.known or self.known
             self.indices = max(self.indices, look.indices, self.known)
@@ -152,15 +170,18 @@ class Amount:
         self.chance.learn((trained, waiting, new), look.classes, self.past)
         if look.wrong:
             self.chance.stuck = 0.0  # wrong labels that are not learned cost more than guesses do
-        self.least = max(look.wrong, self.chance.stuck)
+        self.wrong = look.wrong * self.begun
+        self.least = max(self.wrong, self.chance.stuck)
         if self.released or self.few or not len(trained[0]):
             return False
         windows = self._windows(len(trained[0]), len(waiting[0]))
         self.gap.learn(trained, waiting, max(0.0, 1 - windows))
-        self.learned = max(self._by_gap(), look.watched * self._by_length(look.classes))
         if self.gap.heard >= self.window:
             self.gap.note_widest()
-        self.full = self.full + windows if max(look.wrong, self.learned) == before == 1 else 0.0
+        self.transfer.learn(*look.gains, max(0.0, 1 - windows / REACH))
+        self.overfits = max(self.overfits, self._overfits(look.classes))
+        self.learned = self.begun * max(self._by_gap(), look.watched * self.long)
+        self.full = self.full + windows if max(self.wrong, self.learned) == before == 1 else 0.0
         self.released = look.known > 0 and self.full >= 1
         return True
 
@@ -188,10 +209,17 @@ class Amount:
         """Does the gap tell anything? What was heard of those who waited is soon out of date."""
         return self.gap.heard > 0 and (self.anybody_waits or not self.known)
 
-    def _by_length(self, classes: int) -> float:
-        """p in a long run, of a network that knows some of what it is shown."""
-        _, trained = self.gap.losses
-        return self.long * between(trained / math.log(max(classes, 2)), KNOWS)
+    @property
+    def begun(self) -> float:
+        """Has the network begun to learn by heart, in [0, 1]? It counts that it ever has, since blends and guesses keep
+        it from going on. 1 where nobody waits who could tell; and where samples come without an index none is compared
+        with itself, and the gap alone tells."""
+        return 1.0 if self.few or self.cut_short or not self.known else self.overfits
+
+    def _overfits(self, classes: int) -> float:
+        """Does it now? What is known by heart already leaves nothing to gain."""
+        known = between(self.gap.losses[1] / math.log(max(classes, 2)), KNOWN) if self.gap.heard else 0.0
+        return max(known, self.transfer.overfits, between(self.gap.widest, SURELY))
 
     @property
     def long(self) -> float:
@@ -204,10 +232,10 @@ class Amount:
 
     @property
     def by_heart(self) -> float:
-        """Has the network begun to learn by heart what it is shown, or will it surely, in [0, 1]? The widest gap
-        counts, since blends and guesses close it again. 1 where nobody surely waits: without indices, meta images may
-        be trained on too."""
-        return max(between(self.gap.widest, BY_HEART), self.long) if self.known >= FEW else 1.0
+        """Does the network learn by heart what it is shown, or surely will, in [0, 1]? The widest gap counts, since
+        blends and guesses close it again. 1 where nobody surely waits: without indices, meta images may be trained on
+        too."""
+        return max(between(self.gap.widest, BY_HEART), self.long * self.begun) if self.known >= FEW else 1.0
 
     @property
     def window(self) -> float:
@@ -219,6 +247,7 @@ class Amount:
         if self.measured:
             waiting, trained = self.gap.losses
             found |= {"gap": self.gap.value, "waiting_loss": waiting, "trained_loss": trained}
+            found |= {"transfer": self.transfer.value} if self.known else {}
         return {name: round(value, 5) for name, value in found.items()}
 
     def state_dict(self) -> dict[str, Any]:

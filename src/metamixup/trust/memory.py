@@ -7,7 +7,7 @@ from torch import Tensor
 
 RECENT = 2048  # predictions kept where samples come without an index
 WIDE = 128  # columns at most; with more classes, classes share columns
-LEAST = -9.0  # of a log p: beyond this a prediction says nothing more
+SAYS_NO_MORE = -9.0  # a log p beyond which a prediction says nothing more
 GAPS = 0.75  # of the samples that would have been met by so many visits if indices had no gaps
 
 
@@ -35,7 +35,7 @@ class PredictionMemory:
         """index, labels: (n,); log_p: (n, K)."""
         finite = log_p.isfinite().all(1)
         self.ignored += int((~finite).sum())
-        log_p, labels = log_p[finite].clamp_min(LEAST), labels[finite]
+        log_p, labels = log_p[finite].clamp_min(SAYS_NO_MORE), labels[finite]
         if index is None:
             kept = self.recent_log_p.to(log_p.device) if len(self.recent_log_p) else log_p[:0]
             self.recent_log_p = torch.cat([kept, log_p])[-RECENT:]

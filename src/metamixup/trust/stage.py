@@ -33,7 +33,7 @@ from metamixup.trust.balance import Balance
 from metamixup.trust.blend import blend, label_columns, with_guesses
 from metamixup.trust.evidence import Evidence, find_evidence
 from metamixup.trust.labels import Labels
-from metamixup.trust.memory import WIDE, folded
+from metamixup.trust.memory import SAYS_NO_MORE, WIDE, folded
 from metamixup.trust.suspects import remarks
 
 WARM_UP = 15  # steps before labels are divided: a network that knows nothing cannot judge, one that waits learns them
@@ -140,9 +140,9 @@ class Trust(Stage):
 
     @property
     def pause(self) -> int:
-        """From look to look. Half as long until it is known whether labels are wrong, twice as long once little is left
-        to learn."""
-        if not self.labels.division.watched:
+        """From look to look. Half as long until it is known whether labels are wrong and whether a long run overfits,
+        twice as long once little is left to learn."""
+        if not self.labels.division.watched or self.amount.in_doubt:
             return math.ceil(self.every / 2)
         at_rest = self.amount.released and not self.distrust
         return self.every * (2 if at_rest else 1)
@@ -233,13 +233,16 @@ class Trust(Stage):
         if pairs.index is not None and pairs.labelled is None:
             index = world.gathered(pairs.index)
             self.labels.samples.make_room(index, columns := min(classes, WIDE))
-            waiting, (_, met) = self.amount.waits(index), self.labels.samples.of(index, columns)
+            waiting, (remembered, met) = self.amount.waits(index), self.labels.samples.of(index, columns)
+            now = world.gathered(folded(batch.log_p)).clamp_min(SAYS_NO_MORE).to(remembered)
+            gains = (now - remembered).gather(1, labels[:, None])[:, 0]
             chosen = (met & ~waiting, waiting, ~met & ~waiting)
             trained, waits, new = ((losses[rows], labels[rows]) for rows in chosen)
             look = Look(
                 trained,
                 waits,
                 new,
+                (gains[met & waiting], gains[met & ~waiting]),
                 known=self.labels.samples.size,
                 indices=len(self.labels.samples.visits),
                 met=self.labels.samples.count,
