@@ -29,13 +29,11 @@ def losses(values: torch.Tensor, label: int = 0) -> tuple[torch.Tensor, torch.Te
     return values, torch.full((len(values),), label)
 
 
-NOTHING_CARRIED = (torch.zeros(10), torch.ones(90))  # gains
-ALL_CARRIED = (torch.ones(10), torch.ones(90))
+FOR_ONE = (torch.zeros(10), torch.ones(90))  # gains: what is learned is of single samples, or of all
+FOR_ALL = (torch.ones(10), torch.ones(90))
 
 
-def told(
-    gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0, gains=NOTHING_CARRIED
-) -> Amount:
+def told(gap: float, steps: int = 60, amount: Amount | None = None, least: float = 0.0, gains=FOR_ONE) -> Amount:
     """After steps in which waiting samples had a loss this much above the others, as a log ratio. The learning rate has
     begun to fall, and the first epochs are over."""
     amount = amount or Amount()
@@ -234,9 +232,7 @@ def test_losses_that_fall_alike_leave_no_gap():
     assert amount.gap.value == pytest.approx(0, abs=0.01)
 
 
-def in_a_run(
-    epochs: int, gap=0.0, watched=True, loss=0.5, shown=400, every=1, wrong=0.0, gains=NOTHING_CARRIED
-) -> Amount:
+def in_a_run(epochs: int, gap=0.0, watched=True, loss=0.5, shown=400, every=1, wrong=0.0, gains=FOR_ONE) -> Amount:
     """A cosine's first steps, of 100 samples each out of 1,000 in ten classes, whose indices are so far apart."""
     amount, memory = Amount(), PredictionMemory(0.2)
     memory.make_room(torch.tensor([1000 * every - 1]), 1)
@@ -298,13 +294,13 @@ def test_in_a_long_run_all_is_blended_once_labels_were_watched_and_nothing_carri
 @pytest.mark.parametrize("epochs", [LONG[0] - 1, LONG[1] + 1])
 @pytest.mark.parametrize(("gap", "expected"), [(BY_HEART[0], 0.0), (SURELY[1] + 0.02, 1.0)])
 def test_as_long_as_what_is_learned_carries_over_only_a_wide_gap_tells(epochs: float, gap: float, expected: float):
-    amount = in_a_run(epochs, gap=gap, wrong=0.3, gains=ALL_CARRIED, shown=60)
+    amount = in_a_run(epochs, gap=gap, wrong=0.3, gains=FOR_ALL, shown=60)
     assert amount.share == pytest.approx(expected, abs=0.05)
     assert amount.by_heart == pytest.approx(expected, abs=0.05)
 
 
 def test_those_who_wait_do_so_until_it_is_told():
-    assert in_a_run(LONG[1] + 1, gains=ALL_CARRIED, shown=60).waits(torch.arange(1000)).any()
+    assert in_a_run(LONG[1] + 1, gains=FOR_ALL, shown=60).waits(torch.arange(1000)).any()
     assert not in_a_run(LONG[1] + 1, shown=60).waits(torch.arange(1000)).any()
 
 
@@ -316,9 +312,9 @@ def test_what_is_known_by_heart_is_blended_though_hardly_anything_is_left_to_gai
 
 def test_a_long_run_is_looked_at_closely_until_it_is_told_whether_it_overfits():
     long = LONG[1] + 1
-    assert in_a_run(long, gains=ALL_CARRIED, shown=100).in_doubt
+    assert in_a_run(long, gains=FOR_ALL, shown=100).in_doubt
     assert not in_a_run(long, shown=100).in_doubt
-    assert not in_a_run(LONG[0] - 1, gains=ALL_CARRIED, shown=100).in_doubt
+    assert not in_a_run(LONG[0] - 1, gains=FOR_ALL, shown=100).in_doubt
 
 
 def test_nobody_waits_in_the_first_epochs_while_the_rate_tells_nothing():
