@@ -57,7 +57,7 @@ def test_the_share_grows_with_the_gap_between_what_is_trained_on_and_what_is_not
 def test_nothing_is_blended_before_enough_was_heard():
     amount = told(2.0, steps=FEWEST // 10 - 1)
     assert amount.share == 0
-    assert told(2.0, 3, amount).share == 1
+    assert told(2.0, 5, amount).share == 1
 
 
 def test_nothing_is_learned_while_all_samples_are_new():

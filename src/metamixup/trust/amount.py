@@ -44,7 +44,7 @@ from metamixup.trust.transfer import Transfer
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
-SURELY = (0.15, 0.3)  # the same, whatever still carries over
+SURELY = (0.15, 0.3)  # the same of the gap as it is, whatever still carries over
 SHORT, LONG = 9.5, (15, 19.5)  # epochs of a run that learns nothing by heart; from and to which it surely will
 KNOWN = (0.2, 0.12)  # the loss of what is trained on, of guessing 1: there is more to learn, and it is known by heart
 SOONEST = 3  # epochs before anybody waits in what may be a short run
@@ -218,8 +218,10 @@ class Amount:
 
     def _overfits(self, classes: int) -> float:
         """Does it now? What is known by heart already leaves nothing to gain."""
-        known = between(self.gap.losses[1] / math.log(max(classes, 2)), KNOWN) if self.gap.heard else 0.0
-        return max(known, self.transfer.overfits, between(self.gap.widest, SURELY))
+        if self.gap.heard < self.window:
+            return 0.0
+        known = between(self.gap.losses[1] / math.log(max(classes, 2)), KNOWN)
+        return max(known, self.transfer.overfits, between(self.gap.value, SURELY))
 
     @property
     def long(self) -> float:
