@@ -23,6 +23,7 @@ _KNOWN = {
     "meta_share",
     "blended",
     "gap",
+    "transfer",
     "waiting_loss",
     "trained_loss",
     "trust_auroc",
@@ -137,7 +138,8 @@ def _charts(records: Records) -> list[dict[str, Any]]:
     charts.insert(1, _chart(records, "Training loss", "", [(name, f"losses.{name}") for name in losses]))
     charts.append(_chart(records, "Learning rate", "", [("learning rate", "lr")]))
     losses_apart = [("samples that wait", "waiting_loss"), ("samples trained on", "trained_loss")]
-    charts.append(_chart(records, "How much is mixed", "", [("share of pairs blended", "blended"), ("gap", "gap")]))
+    amount = [("share of pairs blended", "blended"), ("gap", "gap"), ("what carries over", "transfer")]
+    charts.append(_chart(records, "How much is mixed", "", amount))
     charts.append(_chart(records, "Unblended loss", "nats", losses_apart))
     trusted = [("in right labels", "trust_right"), ("in wrong labels", "trust_wrong"), ("AUROC", "trust_auroc")]
     charts.append(_chart(records, "Trust", "", trusted))

@@ -68,12 +68,21 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class Look:
-    """What a look found. trained, waiting: losses of unblended samples, the former of samples met before, since nothing
-    is known by heart at first sight; new: of the others; gains: of waiting and of trained samples since they were met
-    before; known: how many samples there are, by their index, 0 without
-    one; indices: the same with the gaps between indices; met: how many have been met so far; batch: how many a step
-    shows; steps: how many there have been; classes: how many there are; wrong: what p is at least, since labels are
-    wrong; watched: have they been watched for long enough to tell?"""
+    """What a look found.
+
+    trained, waiting: losses of unblended samples; the former of samples met before, since nothing is known by heart at
+    first sight;
+    new: of the others;
+    gains: of waiting and of trained samples, by how much their labels are likelier than they were;
+    known: how many samples there are, by their index, 0 without one;
+    indices: the same with the gaps between indices;
+    met: how many have been met so far;
+    batch: how many a step shows;
+    steps: how many there have been;
+    classes: how many there are;
+    wrong: what p is at least, since labels are wrong;
+    watched: have labels been watched for long enough to tell?
+    """
 
     trained: Losses
     waiting: Losses
@@ -93,13 +102,24 @@ class Amount:
     """The share of pairs that are blended.
 
     settle: the share of its peak below which the learning rate thins the blends out; 0 for never.
-    Holds settling: what is left of p as the rate falls; epoch: how much of it is over, while the rate is at its peak;
-    horizon: how long the run will be, and epochs: the same in epochs, 0 while that is not known; gap: between those who
-    wait and the others; transfer: from these to those; chance: is the network there?; batch: the largest so far; past:
-    epochs so far; cut_short: was the run taken for a short one?; overfits: how surely the network has ever learned by
-    heart, in [0, 1]; learned: p, and least: what it is at least, since labels are wrong (`wrong`) or the network is
-    stuck; known: how many samples there are, by their index, and indices: the same with the gaps between these; full:
-    how long p has been 1, in windows of the running losses; released: does nobody wait any more?
+
+    Holds parts that tell
+    settling: what is left of p as the rate falls;
+    epoch: how much of it is over, while the rate is at its peak;
+    horizon: how long the run will be, in steps;
+    gap: between those who wait and those who are trained on;
+    transfer: from these to those;
+    chance: whether the network still knows nothing;
+    and numbers
+    learned: p, before it is thinned out;
+    least: what p is at least, since labels are wrong (`wrong`) or the network is at chance;
+    overfits: how surely the network has ever learned by heart, in [0, 1];
+    known: how many samples there are, by their index, and indices: the same with the gaps between these;
+    batch: the largest so far;
+    past: epochs so far, and epochs: how many there will be, 0 while that is not known;
+    cut_short: was the run taken for a short one?;
+    full: how long p has been 1, in windows of the running losses;
+    released: does nobody wait any more?
     """
 
     def __init__(self, settle: float = 0.5):
