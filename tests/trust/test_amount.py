@@ -12,9 +12,11 @@ from metamixup.trust.amount import (
     LONG,
     LOW,
     MOST,
+    NUMBERS,
     SHORT,
     SOONEST,
     SURELY,
+    TOLD_BY,
     UNSETTLED,
     UNTOLD,
     Amount,
@@ -120,7 +122,7 @@ def test_the_share_follows_the_losses_at_once():
     assert told(0.0, 30, amount).share == pytest.approx(0, abs=0.05)
 
 
-@pytest.mark.parametrize(("count", "expected"), [(1000, MOST), (5000, 0.08), (60_000, LEAST)])
+@pytest.mark.parametrize(("count", "expected"), [(1000, MOST), (5000, 0.04), (60_000, LEAST)])
 def test_a_few_samples_wait_evenly_over_their_order_and_never_again_once_trained_on(count: int, expected: float):
     amount, index = Amount(), torch.arange(count)
     amount.past = SOONEST
@@ -192,10 +194,13 @@ def test_without_indices_the_share_is_learned_to_the_end():
     assert amount.share == 0
 
 
-def test_a_restored_amount_goes_on_where_it_was():
-    amount, again = in_a_run(18, gap=0.22, shown=40), Amount()
+@pytest.mark.parametrize("gains", [FOR_ONE, FOR_ALL])
+def test_a_restored_amount_goes_on_where_it_was(gains: tuple[torch.Tensor, torch.Tensor]):
+    amount, again = in_a_run(18, gap=0.12, wrong=0.3, shown=40, gains=gains), Amount()
     again.load_state_dict(amount.state_dict())
     assert again.epochs == amount.epochs > 0
+    assert all(getattr(again, name) == getattr(amount, name) for name in NUMBERS)
+    assert torch.equal(again.transfer.sums, amount.transfer.sums)
     for each in (amount, again):
         told(0.18, 3, each)
         each.see(0.03)
@@ -239,7 +244,8 @@ def in_a_run(epochs: int, gap=0.0, watched=True, loss=0.5, shown=400, every=1, w
     for step in range(shown):
         memory.visits[torch.arange(100 * (step % 10), 100 * (step % 10 + 1)) * every] += 1
         amount.see(0.1 * 0.5 * (1 + math.cos(math.pi * step / (10 * epochs))))
-        trained, waiting = losses(torch.full((90,), loss)), losses(torch.full((10,), loss * math.exp(gap)))
+        trained = (torch.full((90,), loss), torch.arange(90) % 10)
+        waiting = (torch.full((10,), loss * math.exp(gap)), torch.arange(10))
         counts = {"known": memory.size, "met": memory.count, "batch": 100, "steps": step + 1}
         amount.learn(Look(trained, waiting, gains=gains, **counts, classes=10, watched=watched, wrong=wrong))
         if amount.settling.left < 1:
@@ -312,9 +318,9 @@ def test_what_is_known_by_heart_is_blended_though_hardly_anything_is_left_to_gai
 
 def test_a_long_run_is_looked_at_closely_until_it_is_told_whether_it_overfits():
     long = LONG[1] + 1
-    assert in_a_run(long, gains=FOR_ALL, shown=100).in_doubt
-    assert not in_a_run(long, shown=100).in_doubt
-    assert not in_a_run(LONG[0] - 1, gains=FOR_ALL, shown=100).in_doubt
+    assert in_a_run(long, gains=FOR_ALL, shown=60).in_doubt
+    assert not in_a_run(long, shown=60).in_doubt
+    assert not in_a_run(LONG[0] - 1, gains=FOR_ALL, shown=60).in_doubt
 
 
 def test_nobody_waits_in_the_first_epochs_while_the_rate_tells_nothing():
@@ -339,15 +345,38 @@ def test_what_was_heard_of_those_who_waited_says_nothing_once_nobody_does():
     assert in_a_run(LONG[1] + 1).records().keys() == {"blended"}
 
 
-def test_who_waits_is_decided_by_indices_and_all_else_by_samples():
-    """So that nobody who was trained on begins to wait where gaps between indices show late."""
+def test_gaps_between_indices_do_not_change_how_many_wait():
+    """Rows of a subset: of a thousand samples ten would be too few to tell anything."""
     amount, none = Amount(), losses(torch.ones(0))
-    amount.learn(Look(none, none, known=40_000, indices=40_000, batch=10, steps=40_000))
-    before = amount.waits(torch.arange(40_000))
-    amount.learn(Look(none, none, known=1000, indices=40_000, batch=10, steps=40_001))
-    assert bool(before.any())
-    assert torch.equal(amount.waits(torch.arange(40_000)), before)
+    amount.learn(Look(none, none, known=1000, indices=40_000, batch=10, steps=40_000))
+    assert float(amount.waits(40 * torch.arange(1000)).float().mean()) == pytest.approx(MOST, rel=0.2)
     assert amount.window == pytest.approx(1.6 * math.sqrt(1000))
+
+
+def test_where_too_few_waited_to_tell_anything_a_long_run_is_taken_to_overfit():
+    amount = Amount()
+    amount.known, amount.released = 1000, True
+    assert amount.begun == 1
+    amount.gap.heard = 1000
+    assert amount.begun == 0
+
+
+def test_what_was_once_told_is_told_for_good():
+    amount = in_a_run(LONG[1] + 1, watched=False, shown=40)
+    assert amount.begun == 1
+    none = losses(torch.ones(0))
+    amount.learn(Look(losses(torch.ones(90)), none, gains=FOR_ALL, known=1000, met=1000, batch=100, steps=41))
+    assert amount.begun == 1
+
+
+def test_a_long_run_is_told_by_what_is_likeliest_before_it_is_too_late():
+    """Gains that differ so much tell nothing beyond chance."""
+    gains = (torch.linspace(-30, 30, 10), torch.ones(90))
+    early = int(10 * TOLD_BY * LONG[1])
+    assert in_a_run(LONG[1] + 1, gains=gains, shown=early - 10).begun == 0
+    late = in_a_run(LONG[1] + 1, gains=gains, shown=early + 30)
+    assert late.begun == 1
+    assert late.released
 
 
 def shown_at_chance(

@@ -29,17 +29,18 @@ def test_it_is_the_share_of_the_gain_that_others_have_too(trained: float, share:
     ("share", "expected"), [(1.2, 0), (OVERFITS[0], 0), (sum(OVERFITS) / 2, 0.5), (0.5, 1), (-1, 1)]
 )
 def test_the_less_carries_over_the_more_surely_it_overfits(share: float, expected: float):
-    assert told(0.3 * share, 0.3).overfits == pytest.approx(expected, abs=1e-6)
+    assert told(0.3 * share, 0.3).overfits() == pytest.approx(expected, abs=1e-3)
 
 
 def test_chance_counts_in_favour_of_what_is_learned():
-    assert told(0.2, 0.3, spread=5.0, looks=2).overfits == 0
-    assert told(0.2, 0.3, spread=5.0, looks=2000).overfits == 1
+    assert told(0.2, 0.3, spread=5.0, looks=2).overfits() == 0
+    assert told(0.2, 0.3, spread=5.0, looks=2).overfits(surely=False) == 1
+    assert told(0.2, 0.3, spread=5.0, looks=2000).overfits() == 1
 
 
 def test_few_that_wait_and_trained_ones_that_gain_nothing_tell_nothing():
-    assert told(0.0, 1.0, looks=(FEWEST - 1) // 10).overfits == 0
-    assert told(-1.0, 0.0).overfits == 0
+    assert told(0.0, 1.0, looks=(FEWEST - 1) // 10).overfits() == 0
+    assert told(-1.0, 0.0).overfits() == 0
     assert told(-1.0, 0.0).value == 1
 
 
@@ -76,7 +77,7 @@ def trained_on(random_labels: bool, epochs: int) -> Trust:
 
 
 def test_a_network_that_learns_labels_by_heart_is_told_from_one_that_learns_a_rule():
-    assert trained_on(random_labels=True, epochs=20).amount.transfer.overfits == 1
+    assert trained_on(random_labels=True, epochs=20).amount.transfer.overfits() == 1
     rule = trained_on(random_labels=False, epochs=6).amount
     assert rule.transfer.value > OVERFITS[1]
-    assert rule.transfer.overfits < 0.5
+    assert rule.transfer.overfits() < 0.5

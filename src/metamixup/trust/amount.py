@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 
 from metamixup.policy.thinning import Settling
-from metamixup.trust.chance import Chance
+from metamixup.trust.chance import SAYS_LITTLE, Chance
 from metamixup.trust.epoch import Epoch
 from metamixup.trust.gap import Gap
 from metamixup.trust.horizon import Horizon
@@ -44,12 +44,13 @@ from metamixup.trust.transfer import Transfer
 
 LOW, HIGH = 0.1, 0.3  # of the gap: between them p goes from 0 to 1
 BY_HEART = (0.1, 0.15)  # of the widest gap: nothing that was shown is known by heart, and some is
-SURELY = (0.15, 0.3)  # the same of the gap as it is, whatever still carries over
+SURELY = (0.15, 0.3)  # the same of what the gap is at least, whatever still carries over
 SHORT, LONG = 9.5, (15, 19.5)  # epochs of a run that learns nothing by heart; from and to which it surely will
 KNOWN = (0.2, 0.12)  # the loss of what is trained on, of guessing 1: there is more to learn, and it is known by heart
 SOONEST = 3  # epochs before anybody waits in what may be a short run
-WAITING = 400  # samples that wait, but
-MOST, LEAST = 0.1, 0.01  # no more and no less than these shares of all
+WAITING = 200  # samples that wait, in a long run twice as many, but
+MOST, LEAST = 0.05, 0.01  # no more and no less than these shares of all
+TOLD_BY = 0.4  # of a long run: blends that begin later are of little use, so what is likeliest by then is believed
 EARLY = 0.75  # the part of each epoch in which pairs are blended while the learning rate is at its peak
 UNSETTLED = 0.25  # the most that is blended then where epochs are not known
 FEW = 200  # samples, of which too few would wait to tell anything: none does then, and
@@ -165,7 +166,8 @@ class Amount:
     def waits(self, index: Tensor) -> Tensor:
         """(B,) which samples are not to be trained on. Ever fewer as more are known, so that nobody who waits has been
         trained on, but in the first epochs."""
-        share = min(MOST, max(LEAST, WAITING / max(1, self.indices))) if self.anybody_waits else 0.0
+        share = min(MOST, max(LEAST, WAITING / max(1, self.known))) if self.anybody_waits else 0.0
+        share *= 1 + (self.long > 0)
         return (index.long() * GOLDEN) % 2**32 < share * 2**32
 
     @property
@@ -199,10 +201,11 @@ class Amount:
         if self.gap.heard >= self.window:
             self.gap.note_widest()
         self.transfer.learn(*look.gains, max(0.0, 1 - windows / REACH))
-        self.overfits = max(self.overfits, self._overfits(look.classes))
+        late = self.long > 0 and self.past > TOLD_BY * self.epochs
+        self.overfits = max(self.overfits, self._overfits(look.classes, surely=not late))
         self.learned = self.begun * max(self._by_gap(), look.watched * self.long)
         self.full = self.full + windows if max(self.wrong, self.learned) == before == 1 else 0.0
-        self.released = look.known > 0 and self.full >= 1
+        self.released = look.known > 0 and (self.full >= 1 or late)
         return True
 
     def _learn_length(self, look: Look) -> None:
@@ -232,16 +235,19 @@ class Amount:
     @property
     def begun(self) -> float:
         """Has the network begun to learn by heart, in [0, 1]? It counts that it ever has, since blends and guesses keep
-        it from going on. 1 where nobody waits who could tell; and where samples come without an index none is compared
-        with itself, and the gap alone tells."""
-        return 1.0 if self.few or self.cut_short or not self.known else self.overfits
+        it from going on. 1 where nobody waits who could tell, or too few did; and where samples come without an index
+        none is compared with itself, and the gap alone tells."""
+        unheard = self.released and self.gap.heard < self.window
+        return 1.0 if self.few or self.cut_short or not self.known or unheard else self.overfits
 
-    def _overfits(self, classes: int) -> float:
-        """Does it now? What is known by heart already leaves nothing to gain."""
+    def _overfits(self, classes: int, surely: bool) -> float:
+        """Does it now, beyond chance if `surely`? What is known by heart already leaves nothing to gain."""
         if self.gap.heard < self.window:
             return 0.0
-        known = between(self.gap.losses[1] / math.log(max(classes, 2)), KNOWN)
-        return max(known, self.transfer.overfits, between(self.gap.value, SURELY))
+        guessing = self.chance.guessing(classes)
+        known = between(self.gap.losses[1] / guessing, KNOWN) if guessing > SAYS_LITTLE else 0.0
+        gap = self.gap.at_least if surely else self.gap.value
+        return max(known, self.transfer.overfits(surely), between(gap, SURELY))
 
     @property
     def long(self) -> float:
@@ -269,7 +275,7 @@ class Amount:
         if self.measured:
             waiting, trained = self.gap.losses
             found |= {"gap": self.gap.value, "waiting_loss": waiting, "trained_loss": trained}
-            found |= {"transfer": self.transfer.value} if self.known else {}
+            found |= {"transfer": min(2.0, max(-1.0, self.transfer.value))} if self.known else {}
         return {name: round(value, 5) for name, value in found.items()}
 
     def state_dict(self) -> dict[str, Any]:

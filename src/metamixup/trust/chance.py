@@ -39,12 +39,16 @@ class Chance:
         self.stuck = self._told(classes) if self.fragile or past >= FIRST else 0.0
 
     def _told(self, classes: int) -> float:
-        counts = self.shown.sums[:, 1]
-        frequency = counts / counts.sum().clamp_min(1e-12)
-        guessing = float(torch.special.entr(frequency).sum()) + math.log(max(1.0, classes / WIDE))
+        guessing = self.guessing(classes)
         if guessing < SAYS_LITTLE:
             return float(self.fragile and not self.shown.sums.any())
         return between(self.shown.mean / guessing, STUCK)
+
+    def guessing(self, classes: int) -> float:
+        """The loss of whoever knows how frequent labels are, and no more."""
+        counts = self.shown.sums[:, 1]
+        frequency = counts / counts.sum().clamp_min(1e-12)
+        return float(torch.special.entr(frequency).sum()) + math.log(max(1.0, classes / WIDE))
 
     def state_dict(self) -> dict[str, Any]:
         return {"stuck": self.stuck, "fragile": self.fragile, "shown": self.shown.sums.clone()}

@@ -20,13 +20,13 @@ NUMBERS = ("heard", "lowest", "widest")
 
 class Gap:
     """Holds heard: losses of waiting samples so far; lowest: the gap where it began below zero, since those who wait
-    are easier by chance; widest: the widest so far, counted from there; trained: sums of losses by label; waiting: (3,)
-    sums of losses, of how hard their labels are (the mean loss of trained samples with that label; that of all is 1)
-    and their count."""
+    are easier by chance; widest: the widest so far, counted from there; trained: sums of losses by label; waiting: (4,)
+    sums of losses, of how hard their labels are (the mean loss of trained samples with that label; that of all is 1),
+    their count, and squares of losses."""
 
     def __init__(self) -> None:
         self.heard, self.lowest, self.widest = 0, 0.0, 0.0
-        self.trained, self.waiting = LossSums(), torch.zeros(3, dtype=torch.float64)
+        self.trained, self.waiting = LossSums(), torch.zeros(4, dtype=torch.float64)
 
     def learn(self, trained: Losses, waiting: Losses, fade: float) -> None:
         """fade: what is left of the sums so far."""
@@ -34,7 +34,8 @@ class Gap:
         losses, labels = waiting
         (sums, count), overall = self.trained.sums[labels].unbind(1), self.trained.mean
         relative = (sums / max(overall, 1e-12) + ANY_LABEL) / (count + ANY_LABEL)
-        self.waiting = fade * self.waiting + torch.stack([losses, relative, torch.ones_like(losses)]).sum(1)
+        news = torch.stack([losses, relative, torch.ones_like(losses), losses.square()])
+        self.waiting = fade * self.waiting + news.sum(1)
         self.heard += len(losses)
 
     def note_widest(self) -> None:
@@ -48,9 +49,16 @@ class Gap:
         return math.log((waiting + EPSILON) / (trained + EPSILON))
 
     @property
+    def at_least(self) -> float:
+        """The gap, with two standard errors of those who wait taken off."""
+        (own, trained), (_, _, count, squares) = self.losses, self.waiting
+        by_chance = math.sqrt(max(0.0, mean(squares, count) - own**2) / max(float(count), 1.0))
+        return math.log((max(0.0, own - 2 * by_chance) + EPSILON) / (trained + EPSILON))
+
+    @property
     def losses(self) -> tuple[float, float]:
         """Of samples that wait, and of trained ones with the same labels."""
-        own, relative, count = self.waiting
+        own, relative, count, _ = self.waiting
         return mean(own, count), self.trained.mean * (mean(relative, count) or 1.0)
 
     def state_dict(self) -> dict[str, Any]:

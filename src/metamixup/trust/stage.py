@@ -234,7 +234,8 @@ class Trust(Stage):
             index = world.gathered(pairs.index)
             self.labels.samples.make_room(index, columns := min(classes, WIDE))
             waiting, (remembered, met) = self.amount.waits(index), self.labels.samples.of(index, columns)
-            now = world.gathered(folded(batch.log_p)).clamp_min(SAYS_NO_MORE).to(remembered)
+            log_p = folded(self.control.signal(batch).log_p)  # as it is remembered
+            now = world.gathered(log_p).clamp_min(SAYS_NO_MORE).to(remembered)
             gains = (now - remembered).gather(1, labels[:, None])[:, 0]
             chosen = (met & ~waiting, waiting, ~met & ~waiting)
             trained, waits, new = ((losses[rows], labels[rows]) for rows in chosen)

@@ -9,7 +9,6 @@ whether training on as before still brings anything. And each sample is compared
 tell.
 """
 
-import math
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from torch import Tensor
 from metamixup.trust.losses import between
 
 OVERFITS = (1.0, 0.85)  # of the transfer: the network learns for all, and surely by heart too
+DEVIATIONS = 2  # in favour of what is learned: it is asked at every look, and once told it is told for good
 NOTHING = 1e-3  # a mean gain of trained samples that is none
 FEWEST = 20  # gains of waiting samples before they tell
 
@@ -40,14 +40,14 @@ class Transfer:
         waiting, trained = self._means
         return waiting / trained if trained > NOTHING else 1.0
 
-    @property
-    def overfits(self) -> float:
-        """Does the network surely learn by heart, in [0, 1]? Those who wait are few: chance counts in their favour."""
-        (waiting, trained), (_, squares, count) = self._means, self.sums[0].tolist()
-        if count < FEWEST or trained <= NOTHING:
+    def overfits(self, surely: bool = True) -> float:
+        """Does the network learn by heart, beyond chance if `surely`, in [0, 1]?"""
+        waiting, trained = self._means
+        if self.sums[0, 2] < FEWEST or trained <= NOTHING:
             return 0.0
-        chance = math.sqrt(max(0.0, squares / count - waiting**2) / count)
-        return between((waiting + chance) / trained, OVERFITS)
+        (_, squares, counts), means = self.sums.unbind(1), torch.tensor(self._means)
+        by_chance = ((squares / counts - means**2).clamp_min(0) / counts).sum().sqrt()
+        return between((waiting + surely * DEVIATIONS * float(by_chance)) / trained, OVERFITS)
 
     @property
     def _means(self) -> list[float]:
