@@ -252,12 +252,14 @@ def test_labels_are_left_alone_where_distrust_would_not_pay():
     pairs = Pairs(torch.arange(2), labels, torch.arange(2))
     stage.labels.samples.learn(pairs.index, torch.tensor([[0.1, 0.9], [0.9, 0.1]]).log(), labels.argmax(1))
     assert stage.distrust == 1
-    stage.amount.known, stage.amount.widest = 500, 0.02
+    stage.amount.known, stage.amount.gap.widest = 500, 0.02
     assert stage.distrust == 0
     assert served(stage, pairs).own_labels is None
     assert "look wrong, but the network has not learned them by heart" in stage.remarks()[0]
     stage.labels.division.hits = 0.9
-    assert stage.distrust == 1
+    assert stage.distrust == 0
+    stage.amount.overfits = 0.6
+    assert stage.distrust == pytest.approx(0.6), "where clean labels vouch for it, the first signs will do"
 
 
 def test_samples_beyond_the_judged_fraction_are_trusted():

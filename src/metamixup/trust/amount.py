@@ -237,8 +237,8 @@ class Amount:
         """Has the network begun to learn by heart, in [0, 1]? It counts that it ever has, since blends and guesses keep
         it from going on. 1 where nobody waits who could tell, or too few did; and where samples come without an index
         none is compared with itself, and the gap alone tells."""
-        unheard = self.released and self.gap.heard < self.window
-        return 1.0 if self.few or self.cut_short or not self.known or unheard else self.overfits
+        unheard = self.released and not self.cut_short and self.gap.heard < self.window
+        return 1.0 if self.few or not self.known or unheard else self.overfits
 
     def _overfits(self, classes: int, surely: bool) -> float:
         """Does it now, beyond chance if `surely`? What is known by heart already leaves nothing to gain."""

@@ -155,8 +155,10 @@ class Trust(Stage):
     @property
     def distrust(self) -> float:
         """How far distrust acts, in [0, 1]: as far as labels are surely wrong, and it pays. It does where the network
-        begins to learn them by heart, or where hardly a right label is distrusted with them."""
-        return self.labels.division.strength * max(self.amount.by_heart, self.labels.division.precise)
+        learns them by heart, and sooner where hardly a right label is distrusted with them. A network that does not
+        passes over labels that are wrong by chance, but would learn its own wrong guesses, which are alike."""
+        sooner = self.labels.division.precise * self.amount.begun
+        return self.labels.division.strength * max(self.amount.by_heart, sooner)
 
     def see(self, rate: float) -> None:
         self.amount.see(rate)
