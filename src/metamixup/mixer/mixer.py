@@ -58,7 +58,7 @@ class MetaMixUp:
         asked for. The paper's own is `Learned(projection="paper")`.
     estimator: a name of `metamixup.choices.ESTIMATORS` or an estimator, for policies that learn by ∇λ.
     every: learn on each k-th step only; the default policy does so twice as often until it is known whether labels are
-        wrong, and half as often once there is little left to learn.
+        wrong and whether a long run overfits, and half as often once there is little left to learn.
     loss: of (what the model returns, targets), smooth in the targets, since those are blended. A cross entropy,
         weighted, smoothed or plain, is given the logits in what the model returns; with another one the policy is the
         paper's unless one is asked for.

@@ -16,7 +16,7 @@ Mixing pays late, so the gap tells late that it would have. Where the learning r
 (`horizon`), that is known before: a short run ends before anything is learned by heart, so nothing is blended and
 nobody waits; in a long one nothing waits for the gap, but only until labels have been watched for long enough to tell
 wrong ones, which is easier on whole samples. As long as the run may be a short one, nobody waits in the first epochs
-either.
+either. And in time: at two fifths of a long run what is likeliest by then counts, and nobody waits any more.
 
 A network that is at chance (`chance`) has nothing to lose: all pairs are blended until it knows something.
 
