@@ -15,6 +15,7 @@ from metamixup.engine.loop import spans
 from metamixup.engine.records.progress import Listener
 from metamixup.engine.records.run_folder import RunFolder, read_lines
 from metamixup.errors import UserError
+from metamixup.trust.stage import Trust
 
 
 def weights(out):
@@ -54,6 +55,27 @@ def test_killed_after_any_step_and_resumed_is_the_undisturbed_run(tmp_path, step
     assert without_times(tmp_path / "killed") == without_times(tmp_path / "whole")
     for name in ("lambda.jsonl",):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.parametrize("step", range(3, 8))
+def test_what_the_default_policy_remembers_is_that_of_the_undisturbed_run_too(tmp_path, step):
+    """Between two looks it hears what the network says in the step's own pass."""
+
+    def training():
+        made = toy_training(learned=False, checkpoint_minutes=1e-9)
+        made.stage = Trust()
+        return made
+
+    undisturbed, resumed = training(), training()
+    run(undisturbed, tmp_path / "whole")
+    with pytest.raises(Stop):
+        run(training(), tmp_path / "killed", StopAt(step))
+    run(resumed, tmp_path / "killed")
+    ours, theirs = resumed.stage.labels.samples, undisturbed.stage.labels.samples
+    assert theirs.visits.sum() > 0
+    assert torch.equal(ours.visits, theirs.visits)
+    assert torch.equal(ours.log_p, theirs.log_p)
+    assert resumed.stage.heard == undisturbed.stage.heard
 
 
 def test_a_signal_saves_and_stops(tmp_path, whole):

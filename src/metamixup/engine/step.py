@@ -17,7 +17,7 @@ from metamixup.engine.training import Source, Training
 from metamixup.meta import learning_rates
 from metamixup.methods.method import Batch, Net
 from metamixup.mixing import Mixture, Pairs, smoothed, soft_cross_entropy, soft_labels
-from metamixup.network import captured_outputs, known_classifier
+from metamixup.network import captured_outputs, find_classifier, known_classifier
 from metamixup.seeding import derived_generator, derived_seed, seed_everything
 
 
@@ -53,7 +53,7 @@ class Stepper:
         refined = time.perf_counter()
         mixture, reading = self._mixture(batch, pairs, step)
         meta = time.perf_counter() - refined - reading
-        with self._own_pass() as logits:
+        with self._own_pass(batch, mixture) as logits:
             losses = t.method.loss(self.net, batch, mixture)
         total = self._descend(losses, step, lr)
         if len(logits) == 1:
@@ -138,13 +138,16 @@ class Stepper:
             mixture = replace(mixture, own_labels=torch.cat([smoothed(given, t.smoothing), guessed]))
         return mixture, reading
 
-    def _own_pass(self) -> AbstractContextManager[list[Tensor]]:
+    def _own_pass(self, batch: Batch, mixture: Mixture) -> AbstractContextManager[list[Tensor]]:
         """What the classifier puts out meanwhile, for a stage that learns from it. (With unlabelled data a batch has
         two blocks, and the guesses of one are the network's own.)"""
-        classifier = known_classifier(self.training.model)
-        if not self.training.stage.listens or self.training.method.unlabelled or classifier is None:
+        t = self.training
+        if not t.stage.listens or t.method.unlabelled:
             return nullcontext([])
-        return captured_outputs(classifier)
+        # Known since the stage's first look, but not where a run is gone on with between two looks.
+        find_classifier(t.model, lambda net: torch.stack(list(t.method.loss(net, batch, mixture).values())).sum())
+        classifier = known_classifier(t.model)
+        return nullcontext([]) if classifier is None else captured_outputs(classifier)
 
     def _descend(self, losses: dict[str, Tensor], step: int, lr: float) -> float:
         loss = torch.stack(list(losses.values())).sum()
