@@ -127,7 +127,7 @@ def test_a_few_samples_wait_evenly_over_their_order_and_never_again_once_trained
     amount, index = Amount(), torch.arange(count)
     amount.past = SOONEST
     before = amount.waits(index)
-    amount.known = amount.indices = count
+    amount.known = count
     after = amount.waits(index)
     assert float(after.float().mean()) == pytest.approx(expected, rel=0.1)
     tenths = torch.stack([part.float().mean() for part in after.chunk(10)])
@@ -348,7 +348,7 @@ def test_what_was_heard_of_those_who_waited_says_nothing_once_nobody_does():
 def test_gaps_between_indices_do_not_change_how_many_wait():
     """Rows of a subset: of a thousand samples ten would be too few to tell anything."""
     amount, none = Amount(), losses(torch.ones(0))
-    amount.learn(Look(none, none, known=1000, indices=40_000, batch=10, steps=40_000))
+    amount.learn(Look(none, none, known=1000, batch=10, steps=40_000))
     assert float(amount.waits(40 * torch.arange(1000)).float().mean()) == pytest.approx(MOST, rel=0.2)
     assert amount.window == pytest.approx(1.6 * math.sqrt(1000))
 

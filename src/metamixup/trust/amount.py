@@ -62,7 +62,7 @@ REACH = 3.0  # times as far reach the gains, which are smaller than the losses
 GOLDEN = 2654435761  # spreads indices evenly over 32 bits, so that classes that lie in order wait alike
 PARTS = ("settling", "epoch", "horizon", "gap", "transfer", "chance")
 NUMBERS = (
-    *("learned", "least", "wrong", "overfits", "known", "indices"),
+    *("learned", "least", "wrong", "overfits", "known"),
     *("batch", "past", "epochs", "full", "cut_short", "released"),
 )
 
@@ -76,7 +76,6 @@ class Look:
     new: of the others;
     gains: of waiting and of trained samples, by how much their labels are likelier than they were;
     known: how many samples there are, by their index, 0 without one;
-    indices: the same with the gaps between indices;
     met: how many have been met so far;
     batch: how many a step shows;
     steps: how many there have been;
@@ -90,7 +89,6 @@ class Look:
     new: Losses = (torch.zeros(0), torch.zeros(0, dtype=torch.int64))
     gains: tuple[Tensor, Tensor] = (torch.zeros(0), torch.zeros(0))
     known: int = 0
-    indices: int = 0
     met: int = 0
     batch: int = 0
     steps: int = 0
@@ -115,7 +113,7 @@ class Amount:
     learned: p, before it is thinned out;
     least: what p is at least, since labels are wrong (`wrong`) or the network is at chance;
     overfits: how surely the network has ever learned by heart, in [0, 1];
-    known: how many samples there are, by their index, and indices: the same with the gaps between these;
+    known: how many samples there are, by their index;
     batch: the largest so far;
     past: epochs so far, and epochs: how many there will be, 0 while that is not known;
     cut_short: was the run taken for a short one?;
@@ -128,7 +126,7 @@ class Amount:
         self.gap, self.transfer, self.chance = Gap(), Transfer(), Chance()
         self.batch, self.past, self.epochs, self.cut_short = 0, 0.0, 0.0, False
         self.overfits, self.learned, self.least, self.wrong, self.full, self.released = 0.0, 0.0, 0.0, 0.0, 0.0, False
-        self.known, self.indices = 0, 0
+        self.known = 0
 
     def begin(self, fragile: bool) -> None:
         """Before the first step. fragile: may the network die before it has learned anything?"""
@@ -186,7 +184,6 @@ class Amount:
         before = max(self.wrong, self.learned)
         if not self.released:
             self.known = look.known or self.known
-            self.indices = max(self.indices, look.indices, self.known)
         self._learn_length(look)
         trained, waiting, new = (finite(found) for found in (look.trained, look.waiting, look.new))
         self.chance.learn((trained, waiting, new), look.classes, self.past)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from metamixup.trust.losses import Losses, LossSums, mean
+from metamixup.trust.losses import DEVIATIONS, Losses, LossSums, mean
 
 EPSILON = 0.02  # a loss below this is none: the ratio of two that are tiny says nothing
 ANY_LABEL = 5.0  # losses by which the mean of one label leans towards the mean of all
@@ -50,10 +50,10 @@ class Gap:
 
     @property
     def at_least(self) -> float:
-        """The gap, with two standard errors of those who wait taken off."""
+        """The gap, with DEVIATIONS standard errors of those who wait taken off."""
         (own, trained), (_, _, count, squares) = self.losses, self.waiting
         by_chance = math.sqrt(max(0.0, mean(squares, count) - own**2) / max(float(count), 1.0))
-        return math.log((max(0.0, own - 2 * by_chance) + EPSILON) / (trained + EPSILON))
+        return math.log((max(0.0, own - DEVIATIONS * by_chance) + EPSILON) / (trained + EPSILON))
 
     @property
     def losses(self) -> tuple[float, float]:

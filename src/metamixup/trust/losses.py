@@ -5,6 +5,7 @@ from torch import Tensor
 
 from metamixup.trust.memory import WIDE
 
+DEVIATIONS = 2  # standard errors in favour of 'nothing is learned by heart': once told, it is told for good
 Losses = tuple[Tensor, Tensor]  # (n,) losses, and (n,) the columns of their labels
 
 

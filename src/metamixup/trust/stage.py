@@ -247,7 +247,6 @@ class Trust(Stage):
                 new,
                 (gains[met & waiting], gains[met & ~waiting]),
                 known=self.labels.samples.size,
-                indices=len(self.labels.samples.visits),
                 met=self.labels.samples.count,
                 batch=shown,
                 steps=self.steps,

@@ -14,10 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metamixup.trust.losses import between
+from metamixup.trust.losses import DEVIATIONS, between
 
 OVERFITS = (1.0, 0.85)  # of the transfer: the network learns for all, and surely by heart too
-DEVIATIONS = 2  # in favour of what is learned: it is asked at every look, and once told it is told for good
 NOTHING = 1e-3  # a mean gain of trained samples that is none
 FEWEST = 20  # gains of waiting samples before they tell
 
